@@ -92,6 +92,11 @@ class Crowd:
             if len(self._members) > MOST_MEMBERS:
                 self._forget()
 
+    def begin_anew(self, place: str) -> None:
+        """A pod goes to a place: what users had there before says nothing of what it will gain."""
+        for known in self._members.values():
+            known.windows.pop((place, MeasurementSource.METER), None)
+
     def probed(self, place: str, address: str, microseconds: Sequence[int], now: datetime) -> None:
         """Take in what an agent has measured; of who is not there any more, nothing."""
         user = self._asked.get(address, "")

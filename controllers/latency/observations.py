@@ -112,6 +112,8 @@ class Observations:
         """A pod goes to a place: what users had there before says nothing of what it will gain."""
         if (observed := self._policies.get(policy)) is not None:
             observed.windows.pop((place, MeasurementSource.METER), None)
+            if observed.crowd is not None:
+                observed.crowd.begin_anew(place)
 
     def to_probe(self, policy: str, allowed: Callable[[str], bool], now: datetime) -> list[str]:
         """Return addresses that agents are to measure now.

@@ -19,8 +19,10 @@ from controllers.latency.crowd import (
     Crowd,
     prefix_of,
 )
+from controllers.latency.observations import Observations
 from tests.support.latency import METER, NOW, PROBE, ROUTER, later
 
+KEY = "shop/web"
 EXPIRY = timedelta(minutes=5)
 PLACES = {"a": ["a"], "zone z": ["b", "c"]}
 NODES = ("a", "b", "c")
@@ -83,6 +85,20 @@ def test_a_place_that_is_gone_and_a_round_trip_that_is_none_say_nothing() -> Non
     serve(crowd, told("u", -5, 10**12), told("v", 20_000), place="a")
     serve(crowd, told("v", 20_000), place="gone")
     assert (known(crowd, "u"), known(crowd, "v")) == ({}, {"a": ("Meter", 20_000, 1)})
+
+
+def test_where_a_pod_goes_what_its_meter_told_of_users_before_is_forgotten_and_nothing_else() -> None:
+    observations = Observations()
+    for place, source in (("a", METER), ("a", ROUTER), ("zone z", METER)):
+        observations.served(KEY, place, [told("u", *[20_000] * 5)], NOW, source=source, each=True)
+    observations.begin_anew(KEY, "a")
+    for place, source in (("a", METER), ("a", ROUTER), ("zone z", METER)):
+        observations.served(KEY, place, [told("u", 21_000)], later(1), source=source, each=True)
+    assert {place: each[2] for place, each in known(observations.crowd(KEY, NOW), "u", 1).items()} == {
+        "a": 1,
+        "b": 6,
+        "c": 6,
+    }
 
 
 def test_who_comes_from_elsewhere_is_measured_anew() -> None:
