@@ -104,20 +104,15 @@ class AllocationWriter:
         if self._half_counted():
             return
         objects = {(obj.metadata.namespace, obj.metadata.name): obj for obj in self.cache.topologies.objects()}
-        usage = taken(self.cache.bandwidth().places)
+        # Both before others may have the cache again: they have to fit each other.
+        usage, segments = taken(self.cache.bandwidth().places), self.cache.state.segments_count
         self._known = {key: known for key, known in self._known.items() if key in objects}
         for key, obj in objects.items():
             known = await self._read(key, obj)
-            now = shown(self._counted(known.budgets), usage)
+            now = shown(_counted(known.budgets, segments=segments), usage)
             between = WRITE_SECONDS if known.says is None else seconds_between(known.budgets, known.says, now)
             if between is not None and self.cache.clock() - known.time >= between:
                 await self._write(obj, known, now)
-
-    def _counted(self, budgets: Usage) -> Usage:
-        """Those budgets that calls are counted for: what is taken of others is not known, and not 0."""
-        if self.cache.state.segments_count:
-            return budgets
-        return {pair: amount for pair, amount in budgets.items() if pair.topology_key != LABEL_SEGMENT}
 
     def _half_counted(self) -> bool:
         """Whether to wait for sums that are whole."""
@@ -188,3 +183,10 @@ class AllocationWriter:
             if generation == known.generation + 1:
                 known.generation = generation  # our own write is no news
         await asyncio.sleep(PAUSE)
+
+
+def _counted(budgets: Usage, *, segments: bool) -> Usage:
+    """Those budgets that calls are counted for: what is taken of others is not known, and not 0."""
+    if segments:
+        return budgets
+    return {pair: amount for pair, amount in budgets.items() if pair.topology_key != LABEL_SEGMENT}

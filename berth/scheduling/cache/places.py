@@ -29,8 +29,8 @@ class NodePlaces:
         """
         if version != self._version:
             nodes = self._nodes.nodes[: self._nodes.count]
-            self._version = version
             self._many = len({Place.of(node.metadata.labels) for node in nodes if node is not None}) > MOST_PLACES
+            self._version = version
         return not self._many
 
     def of(self, slot: int, version: int) -> Place:

@@ -137,6 +137,27 @@ def test_what_is_taken_between_segments_is_not_told_as_0_where_they_do_not_count
     assert world.look(WRITE_SECONDS) == "100"
 
 
+def test_segments_that_count_again_while_topologies_are_read_are_not_told_as_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is taken is looked up before: by then nobody had counted it."""
+    monkeypatch.setattr("berth.scheduling.cache.places.MOST_PLACES", 1)
+    world = World(weight_set("UserDefined", segments={"s1>s2": {"networkCost": 5, "bandwidthCapacity": "1000"}}))
+    for name, segment in (("n1", "s1"), ("n2", "s2")):
+        world.cache.update_node(zoned(name, "z1", labels={LABEL_SEGMENT: segment}))
+    world.place("a1", "n1")
+    world.place("b1", "n2")
+    read = AllocationWriter._stated
+
+    def meanwhile(writer: AllocationWriter, obj: CustomObject) -> Any:
+        monkeypatch.setattr("berth.scheduling.cache.places.MOST_PLACES", 2)
+        world.cache.update_node(zoned("n3", "z2"))
+        world.cache.delete_node(zoned("n3", "z2"))
+        return read(writer, obj)
+
+    monkeypatch.setattr(AllocationWriter, "_stated", meanwhile)
+    assert world.look() is None
+    assert world.look(WRITE_SECONDS) == "100"
+
+
 def test_our_own_writes_and_a_restart_are_no_reason_to_write() -> None:
     world = World()
     world.look()
