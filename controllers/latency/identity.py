@@ -114,7 +114,7 @@ def _read(secret: dict[str, Any]) -> Identity | None:
     """What a Secret has; None without a key of users."""
     data = secret.get("data") or {}
     try:
-        certificate, key, users = (base64.b64decode(data.get(name, "")) for name in (_CERTIFICATE, _KEY, _USERS))
+        certificate, key, users = (base64.b64decode(data.get(name) or "") for name in (_CERTIFICATE, _KEY, _USERS))
     except (binascii.Error, ValueError):
         return None
     return Identity(KeyPair(certificate, key), users) if len(users) == _KEY_BYTES else None
