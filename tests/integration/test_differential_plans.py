@@ -24,6 +24,8 @@ from tests.support.joint_plans import JointPlan, Refusal, as_planned, background
 
 PROBLEMS = 150
 """Generated problems; some have no placement at all."""
+RULES = ("nodeAffinity", "taints", "hostPorts", "antiAffinity", "topologySpread", "resources")
+"""Rules that can be the only one that is broken; those that rarely are come first."""
 AT_ONCE = 8
 """Problems whose pods are placed at the same time."""
 
@@ -57,9 +59,16 @@ def plans() -> list[JointPlan]:
 
 @pytest.fixture(scope="module")
 def spoiled(plans: list[JointPlan]) -> list[JointPlan]:
-    """The same pods on one node each, where that breaks a rule of kube-scheduler's by the word of bench/replicas."""
-    crowded = [on_one_node(plan) for plan in plans]
-    return [plan for plan in crowded if _broken(plan) - {"maxNetworkCost"}]
+    """The same pods on one node each, where that breaks rules of kube-scheduler's by the word of bench/replicas.
+
+    Of several such nodes the one where the fewest are broken counts, and of these the one whose rule is rarely alone.
+    """
+    found = []
+    for plan in plans:
+        ways = [(broken, each) for each in on_one_node(plan) if (broken := _broken(each)) - {"maxNetworkCost"}]
+        if ways:
+            found.append(min(ways, key=lambda way: (len(way[0]), [rule not in way[0] for rule in RULES]))[1])
+    return found
 
 
 def _broken(plan: JointPlan) -> set[str]:
@@ -123,4 +132,4 @@ def test_kube_scheduler_refuses_what_breaks_a_rule(spoiled: list[JointPlan], ref
 def test_each_rule_is_now_and_then_the_only_one_that_is_broken(spoiled: list[JointPlan]) -> None:
     """Else a refusal says nothing of it; required affinity holds where all share a node."""
     alone = {rule for plan in spoiled if len(broken := _broken(plan)) == 1 for rule in broken}
-    assert alone >= {"resources", "nodeAffinity", "taints", "hostPorts", "antiAffinity", "topologySpread"}
+    assert alone >= set(RULES)

@@ -70,10 +70,11 @@ def test_what_users_had_on_a_node_before_says_nothing_against_a_move_there(livel
         stand.deploy()
         stand.want(**LIMITS)
         stand.wait_settled("b")
+        eventually(stand.outcomes, accept=["Confirmed"].__eq__, what="the first gain", timeout=120.0)
         for name, far in {"a": 20, "b": 120}.items():
             stand.far[stand.stage.node(name)] = stand.probed[stand.stage.node(name)] = far
-        stand.wait_settled("a")
-        eventually(stand.outcomes, accept=lambda found: set(found) == {"Confirmed"}, what="gain")
+        stand.wait_settled("a", timeout=180.0)
+        eventually(stand.outcomes, accept=["Confirmed", "Confirmed"].__eq__, what="the second gain", timeout=120.0)
 
 
 @pytest.mark.usefixtures("controller")

@@ -64,11 +64,13 @@ def joint_plan(seed: int, *, grown: bool, strategy: str | None = None) -> JointP
     return JointPlan(f"p{seed}{'g' if grown else ''}", documents, steps, waiting)
 
 
-def on_one_node(plan: JointPlan) -> JointPlan:
-    """The same pods, all of them on the node of the first."""
-    return JointPlan(
-        f"{plan.name}x", plan.documents, [(*step[:2], plan.steps[0][2]) for step in plan.steps], plan.waiting
-    )
+def on_one_node(plan: JointPlan) -> list[JointPlan]:
+    """The same pods, all of them on the node of one of them, for each of these nodes."""
+    nodes = sorted({node for _, _, node in plan.steps})
+    return [
+        JointPlan(f"{plan.name}x", plan.documents, [(*step[:2], node) for step in plan.steps], plan.waiting)
+        for node in nodes
+    ]
 
 
 def as_planned(plan: JointPlan) -> Manifest:
