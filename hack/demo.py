@@ -50,6 +50,16 @@ PATIENCE = 120.0
 _started = time.monotonic()
 
 
+def exit_status(run: Callable[[], None]) -> int:
+    """Run a demo; returns the exit status, and says what went wrong."""
+    try:
+        run()
+    except ClusterError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
 def say(text: str) -> None:
     """A progress line."""
     print(f"[{time.monotonic() - _started:6.1f} s] {text}", flush=True)

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from berth.api.labels import SCHEDULER_NAME
 from berth.api.latencypolicy import API_VERSION, KIND
-from hack.demo import say, show, wait_for
+from hack.demo import exit_status, say, show, wait_for
 from hack.harness import pinned_node
 from hack.harness.asking import Answer
 from hack.harness.latency_plot import Mark, Point, text_plot, write_svg
@@ -277,15 +277,5 @@ def show_plot(demo: Demo, path: Path, first: str, second: str) -> None:
     )
 
 
-def main() -> int:
-    """Run the demo; returns the exit status."""
-    try:
-        run()
-    except ClusterError as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_status(run))

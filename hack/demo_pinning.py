@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from berth.api.cpulist import format_cpulist
 from berth.api.labels import LABEL_INTERFERENCE_CLASS
-from hack.demo import say, show, wait_for
+from hack.demo import exit_status, say, show, wait_for
 from hack.harness import pinned_node
 from hack.localcluster import ClusterError, LocalCluster, Options
 from hack.localcluster.kubelets import packages
@@ -171,15 +171,5 @@ def run() -> None:
     )
 
 
-def main() -> int:
-    """Run the demo; returns the exit status."""
-    try:
-        run()
-    except ClusterError as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_status(run))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import inspect
@@ -84,8 +84,7 @@ def _requests(pod: Pod) -> dict[str, Amount]:
 @cache
 def _counter(kind: type) -> _Count:
     """What counts the entries of a struct: the fields that may have some are found once."""
-    info = inspect.type_info(kind)
-    assert isinstance(info, inspect.StructType)  # noqa: S101 - for the type checker
+    info = cast(inspect.StructType, inspect.type_info(kind))
     counts = [(field.name, count) for field in info.fields if (count := _count_of(field.type)) is not None]
 
     def counter(value: Any) -> int:
