@@ -63,7 +63,7 @@ def eventually(
     probe: Callable[[], Result],
     *,
     accept: Callable[[Result], bool] = bool,
-    timeout: float = 30.0,
+    timeout: float = 90.0,
     what: str = "condition",
 ) -> Result:
     """Call *probe* until *accept* takes its result and return that; AssertionError after *timeout* seconds."""

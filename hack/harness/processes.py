@@ -153,7 +153,7 @@ class ControllerProcess:
         return self
 
     def wait_until(
-        self, probe: Callable[[], Any], *, accept: Callable[[Any], bool] = bool, timeout: float = 30.0, what: str
+        self, probe: Callable[[], Any], *, accept: Callable[[Any], bool] = bool, timeout: float = 90.0, what: str
     ) -> Any:
         """Poll like :func:`hack.harness.cluster.eventually`, but stop at once when the process has ended."""
 
@@ -170,13 +170,13 @@ class ControllerProcess:
     def kill(self) -> None:
         """SIGKILL, and wait for the end."""
         self.process.kill()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=60)
 
     def terminate(self) -> None:
         """SIGTERM, without waiting."""
         self.process.terminate()
 
-    def stop(self, *, timeout: float = 20.0, check: bool = True) -> int:
+    def stop(self, *, timeout: float = 60.0, check: bool = True) -> int:
         """SIGTERM and wait; SIGKILL after ``timeout`` seconds; return the exit code, 0 if ``check``."""
         if self.running:
             self.process.terminate()

@@ -217,7 +217,7 @@ def reap() -> None:
             del _CHILDREN[pid]
 
 
-def stop(records: Iterable[ProcessRecord], *, grace: float = 0.0, timeout: float = 20.0) -> None:
+def stop(records: Iterable[ProcessRecord], *, grace: float = 0.0, timeout: float = 60.0) -> None:
     """End the processes and return when all are gone: SIGTERM and *grace* seconds if *grace* is positive, then SIGKILL.
 
     Raises:

@@ -24,6 +24,8 @@ from tests.support.real_nodes import address_of, delayed, real_node
 
 MILLISECONDS = 40
 SERVER, USER = "node-1", "node-2"
+TRIES = 3
+"""The best counts: what delays packets waits for a processor as well."""
 METERED, HEALTH = 9480, 9481
 ASK = """
 import sys, time, urllib.request
@@ -81,13 +83,16 @@ def measured(cluster: LocalCluster) -> tuple[float, float]:
 def test_a_user_on_a_far_node_is_measured(deployed: LocalCluster, namespace: str) -> None:
     url = f"http://{address_of(deployed, SERVER)}:{METERED}/"
     command = [*enter(real_node(deployed, USER)), sys.executable, "-I", "-c", ASK, url]
+    means = []
     with delayed(deployed, USER, MILLISECONDS):
-        before = measured(deployed)
-        subprocess.run(command, check=True, timeout=120)
-        after = measured(deployed)
-    count, seconds = after[0] - before[0], after[1] - before[1]
-    assert count == 10
-    assert 1000 * seconds / count == pytest.approx(MILLISECONDS, rel=0.1)
+        for _ in range(TRIES):
+            before = measured(deployed)
+            subprocess.run(command, check=True, timeout=120)
+            after = measured(deployed)
+            count, seconds = after[0] - before[0], after[1] - before[1]
+            assert count == 10
+            means.append(1000 * seconds / count)
+    assert min(means) == pytest.approx(MILLISECONDS, rel=0.1)
 
 
 def test_the_pod_ends_when_it_is_told_to(deployed: LocalCluster, namespace: str) -> None:

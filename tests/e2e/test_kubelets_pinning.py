@@ -188,7 +188,7 @@ def test_a_process_that_changes_its_own_cpuset_is_brought_back(cluster: LocalClu
     (cgroup,) = asyncio.run(cgroups_of(cluster, {uids["seven"]})).values()
     write_cpuset(cgroup, CPUSETS.version, SOCKETS[0] | SOCKETS[1], read_cpuset(cgroup, CPUSETS.version).effective_mems)
     assert has(cgroup) == SOCKETS[0] | SOCKETS[1]
-    eventually(lambda: has(cgroup), accept=lambda found: found == SOCKETS[0], what="its socket again", timeout=30.0)
+    eventually(lambda: has(cgroup), accept=lambda found: found == SOCKETS[0], what="its socket again", timeout=90.0)
 
 
 @pytest.mark.usefixtures("pinning")
@@ -203,7 +203,7 @@ def test_pods_are_pinned_as_long_as_label_or_profile_states_a_class(cluster: Loc
         lambda: {has(cgroup) for cgroup in cgroups.values()},
         accept=lambda found: found == {whole},
         what="what was there before",
-        timeout=30.0,
+        timeout=90.0,
     )
     # Of a kind whose controller neither adopts pods nor lets go of them.
     cluster.kubectl("create", "configmap", "nine")
@@ -217,7 +217,7 @@ def test_pods_are_pinned_as_long_as_label_or_profile_states_a_class(cluster: Loc
     settled(cluster, uids, {"nine": 1})
     assert has(cgroups[uids["eight"]]) == whole
     cluster.kubectl("delete", "workloadprofile", "nine")
-    eventually(lambda: has(cgroups[uids["nine"]]), accept=lambda found: found == whole, what="all CPUs", timeout=30.0)
+    eventually(lambda: has(cgroups[uids["nine"]]), accept=lambda found: found == whole, what="all CPUs", timeout=90.0)
     cluster.kubectl("patch", "pod", "nine", "--type=merge", "-p", '{"metadata": {"ownerReferences": null}}')
     cluster.kubectl("delete", "configmap", "nine")
 

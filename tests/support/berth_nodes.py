@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from hack.harness.cluster import eventually
 from hack.localcluster import LocalCluster
 from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
 from tests.support.placing import Stage, chain
@@ -80,7 +81,11 @@ def agent_metric(cluster: LocalCluster, node: str, name: str) -> float:
 
 @contextmanager
 def changed(cluster: LocalCluster, path: str, *operations: dict[str, Any]) -> Iterator[None]:
-    """Inside the block the object at `path` is changed by a JSON patch; afterwards its spec is as it was."""
+    """Inside the block the workload at `path` is changed by a JSON patch; afterwards its spec is as it was.
+
+    Its controller has seen either. One that has lost the API server may hear of pods a minute before it hears of
+    workloads again, and makes pods of the template that it knows.
+    """
     before = get(cluster, path)["spec"]
     _patch(cluster, path, operations)
     try:
@@ -91,8 +96,14 @@ def changed(cluster: LocalCluster, path: str, *operations: dict[str, Any]) -> It
 
 def _patch(cluster: LocalCluster, path: str, operations: tuple[dict[str, Any], ...]) -> None:
     api = cluster.api()
-    api.request("PATCH", path, list(operations), content_type="application/json-patch+json")
+    patched = api.request("PATCH", path, list(operations), content_type="application/json-patch+json")
     api.close()
+    eventually(
+        lambda: get(cluster, path)["status"].get("observedGeneration", 0),
+        accept=lambda seen: seen >= patched["metadata"]["generation"],
+        what=f"the controller's look at {path}",
+        timeout=180.0,
+    )
 
 
 def topology(stage: Stage, name: str = "net") -> dict[str, Any]:
@@ -127,7 +138,7 @@ def all_near(stage: Stage, name: str = "net") -> bool:
     return len(costs) == len(NODES) * (len(NODES) - 1) and max(costs.values()) < FAR
 
 
-def place_application(stage: Stage, name: str, *, timeout: float = 40.0) -> str:
+def place_application(stage: Stage, name: str, *, timeout: float = 90.0) -> str:
     """Zone to which the caller of an application goes whose other workload must be in local-a, where it must not be."""
     stage.api.close()
     stage.apply(chain("web", "db", name=name))

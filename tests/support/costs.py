@@ -128,7 +128,7 @@ class Costs:
         """Its resourceVersion."""
         return str(self.get()["metadata"]["resourceVersion"])
 
-    def wait(self, accept: Callable[[dict[str, Any]], bool], *, what: str, timeout: float = 60.0) -> dict[str, Any]:
+    def wait(self, accept: Callable[[dict[str, Any]], bool], *, what: str, timeout: float = 90.0) -> dict[str, Any]:
         """Wait until the status belongs to the spec and ``accept`` takes the NetworkTopology; return it."""
         return eventually(
             self.get, accept=lambda topology: settled(topology) and accept(topology), what=what, timeout=timeout

@@ -157,7 +157,7 @@ class FaultProxy:
         for rule in list(self._rules):
             self.release(rule)
 
-    def wait_hits(self, rule: Rule, count: int = 1, *, timeout: float = 30.0) -> None:
+    def wait_hits(self, rule: Rule, count: int = 1, *, timeout: float = 90.0) -> None:
         """Wait until a rule has met so many requests."""
         eventually(
             lambda: rule.hits, accept=lambda hits: hits >= count, timeout=timeout, what=f"{count} x {rule.fault.value}"

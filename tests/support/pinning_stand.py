@@ -141,7 +141,7 @@ class Stand:
         status: dict[str, Any] = json.loads(found).get("status", {}) if found else {}
         return status
 
-    def condition(self, kind: str, status: str, text: str = "", *, timeout: float = 30.0) -> str:
+    def condition(self, kind: str, status: str, text: str = "", *, timeout: float = 90.0) -> str:
         """Wait for a condition of the SocketStatus, with this text in its message, which is returned."""
         found = eventually(
             lambda: next((item for item in self.status().get("conditions", []) if item["type"] == kind), {}),
@@ -164,7 +164,7 @@ def stand(kubectl: Kubectl, daemon: Containerd, directory: Path) -> Iterator[Sta
         kubectl("delete", "node,sst", made.node, "--ignore-not-found", check=False)
 
 
-def on(container: Running, cpus: frozenset[int], *, timeout: float = 30.0) -> None:
+def on(container: Running, cpus: frozenset[int], *, timeout: float = 90.0) -> None:
     """Wait until the kernel lets a container's process use these CPUs and no others."""
     eventually(lambda: container.cpus, accept=lambda found: found == cpus, what=f"CPUs {sorted(cpus)}", timeout=timeout)
 

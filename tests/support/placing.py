@@ -267,7 +267,7 @@ class Stage:
             if item["spec"].get("nodeName")
         }
 
-    def wait_bound(self, *names: str, timeout: float = 40.0) -> dict[str, str]:
+    def wait_bound(self, *names: str, timeout: float = 90.0) -> dict[str, str]:
         """Wait until these pods have nodes, all pods by default; returns where they are."""
 
         def missing() -> list[str]:
@@ -294,7 +294,7 @@ class Stage:
             if item["regarding"]["name"] == name and reason in ("", item["reason"])
         ]
 
-    def wait_event(self, name: str, reason: str, text: str = "", *, timeout: float = 30.0) -> str:
+    def wait_event(self, name: str, reason: str, text: str = "", *, timeout: float = 90.0) -> str:
         """Wait for an Event about an object whose note holds `text`; returns the note."""
 
         def find() -> str:

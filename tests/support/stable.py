@@ -46,7 +46,7 @@ class Stable:
     def __exit__(self, *_: object) -> None:
         """End, and every fork with it."""
         self._server.kill()
-        self._server.wait(timeout=10)
+        self._server.wait(timeout=60)
         for stream in (self._server.stdin, self._server.stdout):
             if stream is not None:
                 stream.close()

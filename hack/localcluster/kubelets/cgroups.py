@@ -32,7 +32,7 @@ def create(name: str) -> None:
                 (directory / setting).write_text((hierarchy / setting).read_text())
 
 
-def delete(prefix: str, *, timeout: float = 20.0) -> None:
+def delete(prefix: str, *, timeout: float = 60.0) -> None:
     """Kill every process in cgroups whose name begins with *prefix*, and remove them.
 
     Raises:
