@@ -16,6 +16,8 @@ from hack.localcluster import LocalCluster
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEMO_TOPOLOGY = REPOSITORY / "hack" / "topologies" / "demo.yaml"
 CRDS = REPOSITORY / "crds"
+PATIENCE = 120.0
+"""Seconds that a state is waited for which takes a second or two, however busy the machine is."""
 
 Result = TypeVar("Result")
 
@@ -54,7 +56,7 @@ def install_crds(cluster: LocalCluster, directory: Path = CRDS) -> list[str]:
     if files:
         cluster.kubectl("apply", "--server-side", *(f"--filename={path}" for path in files))
         cluster.kubectl(
-            "wait", "--for=condition=Established", "--timeout=60s", *(f"--filename={path}" for path in files)
+            "wait", "--for=condition=Established", "--timeout=100s", *(f"--filename={path}" for path in files)
         )
     return [path.name for path in files]
 
@@ -63,7 +65,7 @@ def eventually(
     probe: Callable[[], Result],
     *,
     accept: Callable[[Result], bool] = bool,
-    timeout: float = 90.0,
+    timeout: float = PATIENCE,
     what: str = "condition",
 ) -> Result:
     """Call *probe* until *accept* takes its result and return that; AssertionError after *timeout* seconds."""

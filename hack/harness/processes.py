@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from hack.harness.cluster import REPOSITORY, eventually
+from hack.harness.cluster import PATIENCE, REPOSITORY, eventually
 
 _numbers = itertools.count(1)
 
@@ -117,7 +117,7 @@ class ControllerProcess:
         if port is None:
             return 0, "no health port in the log yet"
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -140,20 +140,20 @@ class ControllerProcess:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
-    def wait_ready(self, *, timeout: float = 120.0) -> Self:
+    def wait_ready(self, *, timeout: float = 180.0) -> Self:
         """Wait until /readyz says ok; AssertionError with the end of the log if it does not or the process ends."""
         self.wait_until(
             lambda: self.get("/readyz"), accept=lambda answer: answer[0] == 200, timeout=timeout, what="ready"
         )
         return self
 
-    def wait_leader(self, *, timeout: float = 120.0) -> Self:
+    def wait_leader(self, *, timeout: float = 180.0) -> Self:
         """Wait until the process works, that is, holds its Lease."""
         self.wait_until(lambda: list(self.records("became leader")), accept=bool, timeout=timeout, what="leadership")
         return self
 
     def wait_until(
-        self, probe: Callable[[], Any], *, accept: Callable[[Any], bool] = bool, timeout: float = 90.0, what: str
+        self, probe: Callable[[], Any], *, accept: Callable[[Any], bool] = bool, timeout: float = PATIENCE, what: str
     ) -> Any:
         """Poll like :func:`hack.harness.cluster.eventually`, but stop at once when the process has ended."""
 
@@ -170,7 +170,7 @@ class ControllerProcess:
     def kill(self) -> None:
         """SIGKILL, and wait for the end."""
         self.process.kill()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=PATIENCE)
 
     def terminate(self) -> None:
         """SIGTERM, without waiting."""

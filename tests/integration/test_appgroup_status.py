@@ -194,7 +194,7 @@ def test_a_large_group(groups: AppGroups) -> None:
     selectors = names(500)
     chain = {name: [successor] for name, successor in itertools.pairwise(selectors)}
     groups.apply(appgroup(chain, selectors, name="large"))
-    assert order_of(groups.wait_status("large", timeout=60)) == " ".join(selectors)
+    assert order_of(groups.wait_status("large")) == " ".join(selectors)
 
 
 def test_health_and_readiness(groups: AppGroups, controller: ControllerProcess) -> None:

@@ -97,13 +97,13 @@ def test_init_containers_and_sidecars_have_a_status(kubectl: Kubectl, simulated_
 def test_a_jobs_pod_succeeds(kubectl: Kubectl, simulated_nodes: list[str]) -> None:
     template = {k: v for k, v in bound_pod("unused", simulated_nodes[1], restartPolicy="Never").items() if k == "spec"}
     kubectl.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": template}})
-    kubectl("wait", "job/j", "--for=condition=Complete", "--timeout=30s")
+    kubectl("wait", "job/j", "--for=condition=Complete", "--timeout=100s")
 
 
 def test_deleted_pods_vanish_despite_their_grace_period(kubectl: Kubectl, simulated_nodes: list[str]) -> None:
     kubectl.apply(bound_pod("p", simulated_nodes[2], terminationGracePeriodSeconds=3600))
     eventually(lambda: phases(kubectl), accept=lambda found: found == ["Running"], what="pod Running")
-    kubectl("delete", "pod", "p", "--timeout=30s")
+    kubectl("delete", "pod", "p", "--timeout=100s")
     assert phases(kubectl) == []
 
 
@@ -114,7 +114,7 @@ def test_nodes_that_are_not_simulated_are_left_alone(
     kubectl.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
     try:
         kubectl.apply(bound_pod("on-real", name), bound_pod("on-simulated", simulated_nodes[0]))
-        kubectl("wait", "pod/on-simulated", "--for=condition=Ready", "--timeout=30s")
+        kubectl("wait", "pod/on-simulated", "--for=condition=Ready", "--timeout=100s")
         assert kubectl.get("pod", "on-real")["status"]["phase"] == "Pending"
         assert "conditions" not in cluster.api().request("GET", f"/api/v1/nodes/{name}")["status"]
     finally:
@@ -225,10 +225,10 @@ def test_scheduler_with_an_own_configuration(fresh_cluster: Callable[..., LocalC
     kubectl = Kubectl(made, "default")
     pods = [bound_pod(name, "", schedulerName=name) for name in ("second", "default-scheduler")]
     kubectl.apply(*pods)
-    kubectl("wait", "pod/second", "--for=condition=Ready", "--timeout=30s")
+    kubectl("wait", "pod/second", "--for=condition=Ready", "--timeout=100s")
     assert "nodeName" not in kubectl.get("pod", "default-scheduler")["spec"]
     made.start_scheduler()
-    kubectl("wait", "pod/default-scheduler", "--for=condition=Ready", "--timeout=30s")
+    kubectl("wait", "pod/default-scheduler", "--for=condition=Ready", "--timeout=100s")
     made.stop_scheduler()
     assert "kube-scheduler" not in made.components
 

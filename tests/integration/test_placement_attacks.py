@@ -162,7 +162,7 @@ def test_whatever_changes_all_are_placed_in_the_end(own_cluster: LocalCluster, p
         for _ in range(STEPS):
             attack.step()
         attack.end()
-        bound = stage.wait_bound(timeout=90.0)
+        bound = stage.wait_bound()
     for name, (workload, kind) in attack.pods.items():
         beside = [
             other

@@ -68,11 +68,10 @@ def test_online_boutique_is_placed_together(
     # Two watches are not ordered: the costs must have arrived before the pods do.
     eventually(
         lambda: controller.metric("berth_cached_objects", resource="networktopologies") > known,
-        timeout=30,
         what="the costs are known",
     )
     apply("03-online-boutique-deployments")
-    eventually(lambda: len(stage.bound()) == 11, timeout=60, what="eleven pods bound")
+    eventually(lambda: len(stage.bound()) == 11, what="eleven pods bound")
     assert len(set(stage.bound().values())) == 1
     for name in stage.pods():
         decision = stage.decision(name)
@@ -84,12 +83,12 @@ def test_online_boutique_is_placed_together(
         "Placed 11 pods on 1 node; mean edge cost 0.00 over 15 edges, 0% of the calls leave their zone"
     )
     own_cluster.kubectl(
-        "-n", stage.name, "wait", "--for=condition=Available", "--timeout=60s", "deployment", "--all", timeout=90
+        "-n", stage.name, "wait", "--for=condition=Available", "--timeout=120s", "deployment", "--all", timeout=150
     )
     # New replicas see where their neighbours are: beside them they cost nothing, and one that leaves the node, so that
     # the frontend survives it, stays in the zone, at 1 for each of seven edges.
     own_cluster.kubectl("-n", stage.name, "scale", "deployment/frontend", "--replicas=4")
-    eventually(lambda: len(stage.bound()) == 14, timeout=60, what="replicas bound")
+    eventually(lambda: len(stage.bound()) == 14, what="replicas bound")
     frontends = [name for name in stage.pods() if name.startswith("frontend-")]
     assert {stage.decision(name)["edgeCost"] for name in frontends} <= {0, 7}
     assert over_committed(own_cluster) == []
@@ -155,12 +154,12 @@ def test_workloads_are_scaled_to_zero_and_back(stage: Stage) -> None:
     assert zone in ({"a1", "a2"}, {"b1", "b2"})
     assert homes() == [zone] * 3
     scale(0, "db")
-    eventually(lambda: len(stage.pods()) == 4, timeout=30, what="one workload at zero")
+    eventually(lambda: len(stage.pods()) == 4, what="one workload at zero")
     scale(2, "db")
     assert homes() == [zone] * 3
     assert max(planned_with("db")) <= 2
     scale(0, "web", "cart", "db")
-    eventually(lambda: not stage.pods(), timeout=30, what="all at zero")
+    eventually(lambda: not stage.pods(), what="all at zero")
     scale(2, "web")
     stage.wait_event(made["web"][0], "WaitingForMembers")
     stage.witness()

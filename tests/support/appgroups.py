@@ -15,7 +15,7 @@ from berth.network.groups import GroupKey
 from controllers.appgroup.plan import plan_spec
 from controllers.appgroup.pods import GroupPod, GroupPods
 from controllers.appgroup.status import desired_status, read_status
-from hack.harness.cluster import bound_pod, eventually
+from hack.harness.cluster import PATIENCE, bound_pod, eventually
 from hack.localcluster import LocalCluster
 
 
@@ -82,7 +82,7 @@ class AppGroups:
         answer: list[dict[str, Any]] = self._api.request("GET", self._pods)["items"]
         return answer
 
-    def wait_status(self, name: str = "boutique", *, timeout: float = 90.0, **expected: Any) -> dict[str, Any]:
+    def wait_status(self, name: str = "boutique", *, timeout: float = PATIENCE, **expected: Any) -> dict[str, Any]:
         """Wait until the status has the expected fields and is that of the present spec; return the whole object."""
 
         def reached(document: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from berth.api.labels import LABEL_REGION, LABEL_ZONE
-from hack.harness.cluster import Kubectl, eventually
+from hack.harness.cluster import PATIENCE, Kubectl, eventually
 from hack.localcluster import LocalCluster
 from tests.support.topologies import Stated, weight_set
 
@@ -128,7 +128,7 @@ class Costs:
         """Its resourceVersion."""
         return str(self.get()["metadata"]["resourceVersion"])
 
-    def wait(self, accept: Callable[[dict[str, Any]], bool], *, what: str, timeout: float = 90.0) -> dict[str, Any]:
+    def wait(self, accept: Callable[[dict[str, Any]], bool], *, what: str, timeout: float = PATIENCE) -> dict[str, Any]:
         """Wait until the status belongs to the spec and ``accept`` takes the NetworkTopology; return it."""
         return eventually(
             self.get, accept=lambda topology: settled(topology) and accept(topology), what=what, timeout=timeout

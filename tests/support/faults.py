@@ -34,7 +34,7 @@ import yaml
 from aiohttp import web
 from yarl import URL
 
-from hack.harness.cluster import eventually
+from hack.harness.cluster import PATIENCE, eventually
 from hack.localcluster import LocalCluster
 
 T = TypeVar("T")
@@ -130,7 +130,7 @@ class FaultProxy:
     def __enter__(self) -> Self:
         """Listen."""
         self._thread.start()
-        assert self._started.wait(10), "the proxy does not start"
+        assert self._started.wait(PATIENCE), "the proxy does not start"
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -157,7 +157,7 @@ class FaultProxy:
         for rule in list(self._rules):
             self.release(rule)
 
-    def wait_hits(self, rule: Rule, count: int = 1, *, timeout: float = 90.0) -> None:
+    def wait_hits(self, rule: Rule, count: int = 1, *, timeout: float = PATIENCE) -> None:
         """Wait until a rule has met so many requests."""
         eventually(
             lambda: rule.hits, accept=lambda hits: hits >= count, timeout=timeout, what=f"{count} x {rule.fault.value}"
@@ -180,7 +180,7 @@ class FaultProxy:
 
     def _in_loop(self, coroutine: Coroutine[Any, Any, T]) -> T:
         assert self._loop is not None, "the proxy does not run"
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=10)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=PATIENCE)
 
     # Serving
 

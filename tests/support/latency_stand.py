@@ -230,7 +230,7 @@ class LatencyStand:
         """How far each move is."""
         return [move.outcome.value for move in self.status().moves]
 
-    def wait_settled(self, *places: str, timeout: float = 90.0) -> None:
+    def wait_settled(self, *places: str, timeout: float = 180.0) -> None:
         """Wait until pods are on these nodes and no others, no move goes on, and there are as many replicas."""
 
         def look() -> tuple[list[str], list[str], int]:

@@ -28,7 +28,7 @@ from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from controllers.placement.controller import PlacementController
 from controllers.placement.settings import PlacementSettings
-from hack.harness.cluster import eventually
+from hack.harness.cluster import PATIENCE, eventually
 from hack.localcluster import LocalCluster
 from hack.localcluster.components import Options
 from hack.localcluster.rest import ApiError
@@ -267,7 +267,7 @@ class Stage:
             if item["spec"].get("nodeName")
         }
 
-    def wait_bound(self, *names: str, timeout: float = 90.0) -> dict[str, str]:
+    def wait_bound(self, *names: str, timeout: float = PATIENCE) -> dict[str, str]:
         """Wait until these pods have nodes, all pods by default; returns where they are."""
 
         def missing() -> list[str]:
@@ -294,7 +294,7 @@ class Stage:
             if item["regarding"]["name"] == name and reason in ("", item["reason"])
         ]
 
-    def wait_event(self, name: str, reason: str, text: str = "", *, timeout: float = 90.0) -> str:
+    def wait_event(self, name: str, reason: str, text: str = "", *, timeout: float = PATIENCE) -> str:
         """Wait for an Event about an object whose note holds `text`; returns the note."""
 
         def find() -> str:
@@ -367,7 +367,7 @@ class InProcess:
     def __exit__(self, *_: object) -> None:
         """Stop."""
         self._stop.set()
-        self._thread.join(timeout=20)
+        self._thread.join(timeout=PATIENCE)
         assert not self._thread.is_alive(), "the controller does not stop"
 
     async def _run(self) -> None:

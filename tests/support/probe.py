@@ -30,6 +30,7 @@ from berth.kube.resources import NAMESPACES
 from berth.runtime import component
 from berth.runtime.component import ComponentContext
 from berth.runtime.settings import ComponentSettings
+from hack.harness.cluster import PATIENCE
 from tests.support import malloc
 
 log = structlog.get_logger(__name__)
@@ -131,12 +132,12 @@ class Running:
                 return self.lines[-1]
         raise AssertionError(f"the process ended without {event!r}; its log: {self.lines}")
 
-    def stop(self, number: int = signal.SIGTERM, *, timeout: float = 90.0) -> int:
+    def stop(self, number: int = signal.SIGTERM, *, timeout: float = PATIENCE) -> int:
         """Send a signal, read the rest of the log and return the exit status."""
         self.popen.send_signal(number)
         return self.wait(timeout=timeout)
 
-    def wait(self, *, timeout: float = 90.0) -> int:
+    def wait(self, *, timeout: float = PATIENCE) -> int:
         """Read the rest of the log and return the exit status."""
         _, rest = self.popen.communicate(timeout=timeout)
         self.lines += [json.loads(text) if text.startswith("{") else {"event": text} for text in rest.splitlines()]
