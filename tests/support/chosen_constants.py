@@ -1,0 +1,33 @@
+"""Constants of a Python process that a test chooses: bounds that are right in a cluster, and not on a busy machine.
+
+The process loads :data:`MODULE` as its ``sitecustomize`` module before anything else.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+MODULE: Final = """
+import importlib, json, os, sys
+if sys.orig_argv[1:2] == ["-c"]:  # the controller, and not who starts it
+    for name, value in json.loads(os.environ["CHOSEN_CONSTANTS"]).items():
+        module, _, constant = name.rpartition(".")
+        loaded = importlib.import_module(module)
+        assert hasattr(loaded, constant), name
+        setattr(loaded, constant, value)
+"""
+"""Gives constants of modules other values, before others import those modules."""
+
+
+def chosen_constants(directory: Path, **constants: float) -> dict[str, str]:
+    """Return variables for a process whose constants have these values.
+
+    Args:
+        directory: where the module goes; this process's own.
+        constants: value by full name, such as ``**{"berth.scheduling.settling.SETTLE_SECONDS": 60.0}``.
+    """
+    directory.mkdir(exist_ok=True)
+    (directory / "sitecustomize.py").write_text(MODULE)
+    return {"PYTHONPATH": str(directory), "CHOSEN_CONSTANTS": json.dumps(constants)}
