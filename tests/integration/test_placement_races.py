@@ -252,7 +252,7 @@ def test_a_wall_clock_that_is_wrong_and_steps(own_cluster: LocalCluster, tmp_pat
     stage = Stage(own_cluster)
     stage.nodes("n1")
     clock = SteppedClock(tmp_path / "clock", seconds=900)
-    arguments = ["--lease-namespace", stage.name, "--lease-duration", "5"]
+    arguments = ["--lease-namespace", stage.name]
     arguments += configuration(tmp_path, profile("stepped", waitSeconds=WAIT_SECONDS))
     with ControllerProcess.start(
         ["placement"],

@@ -45,7 +45,7 @@ def start(secured: LocalCluster, tmp_path: Path) -> Iterator[Start]:
 
     def begin(name: str) -> ControllerProcess:
         kubeconfig = secured.service_account_kubeconfig(NAMESPACE, f"berth-{name}", path=tmp_path / name)
-        arguments = ["--lease-namespace", NAMESPACE, "--lease-duration", "3"]
+        arguments = ["--lease-namespace", NAMESPACE]
         if name == "latency":
             arguments += ["--latency-listen", "127.0.0.1", "--latency-port", "0", "--latency-namespace", NAMESPACE]
         process = ControllerProcess.start([name], kubeconfig=kubeconfig, directory=tmp_path, arguments=arguments)
@@ -62,7 +62,8 @@ def _refused(process: ControllerProcess) -> list[str]:
 
     Events are left out: it forbids them in a namespace that is being deleted, as those of other tests may be.
     """
-    _, text = process.get("/metrics")
+    status, text = process.get("/metrics")
+    assert status == 200, text
     samples = [line for line in text.splitlines() if line.startswith("berth_api_requests_total")]
     return [line for line in samples if 'code="403"' in line and 'resource="events"' not in line]
 
@@ -134,7 +135,7 @@ def test_placement_may_prepare_claims(stage: Stage, start: Start) -> None:
     stage.api.request("POST", f"/api/v1/namespaces/{stage.name}/persistentvolumeclaims", claim)
     process = start("placement")
     stage.pod("db", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
-    stage.wait_bound("db", timeout=60)
+    stage.wait_bound("db")
     assert _refused(process) == []
 
 
