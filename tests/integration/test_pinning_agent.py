@@ -124,7 +124,7 @@ async def test_a_container_that_starts_again_is_pinned_again(node: Stand) -> Non
     await node.daemon.end(uid)
     _, (second,) = await node.pod("web", "B")
     assert second.id != first.id
-    on(second, ONE, timeout=10.0)
+    on(second, ONE)
 
 
 async def test_a_process_that_changes_its_own_cpuset_is_brought_back(node: Stand) -> None:
@@ -144,7 +144,7 @@ async def test_a_process_that_changes_its_own_cpuset_is_brought_back(node: Stand
     # That it was elsewhere is counted, and not read: it may be back by then.
     for number, cpus in enumerate((ALL, OTHER), start=1):
         web.set_own_cpus(cpus)
-        on(web, ONE, timeout=10.0)
+        on(web, ONE)
         drifts(number)
     assert agent.metric("berth_pinning_given_up_containers") == 0
 

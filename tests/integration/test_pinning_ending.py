@@ -24,6 +24,7 @@ from berth.kube.precedence import Precedence
 from berth.kube.reflector import Reflector
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
+from hack.harness.cluster import PATIENCE
 from tests.support.api_server import Answer, ApiServer, Request, api_server
 from tests.support.cpusets import everything, pod_uid
 from tests.support.pinning_rounds import Rounds, rounds, wish
@@ -97,7 +98,7 @@ async def running(server: ApiServer, node: Rounds) -> AsyncIterator[Checks]:
 async def has(node: Rounds, cpus: frozenset[int]) -> None:
     """Wait until the container's process may use these CPUs."""
     (known,) = node.runtime.containers.values()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while allowed(known.pid) != cpus:
             await asyncio.sleep(0.02)
 
@@ -120,7 +121,7 @@ async def test_a_write_to_a_cgroup_that_is_under_way_is_waited_for(
     def write(cgroup: Path, version: Version, cpus: frozenset[int], mems: frozenset[int]) -> None:
         if cpus == ONE:  # as one that moves pages, for seconds
             loop.call_soon_threadsafe(arrived.set)
-            release.wait(30.0)
+            release.wait(PATIENCE)
         write_cpuset(cgroup, version, cpus, mems)
 
     monkeypatch.setattr("agents.node.pinning.writer.write_cpuset", write)
@@ -164,7 +165,7 @@ async def test_one_that_ends_before_it_knows_what_is_wanted_gives_back_what_was_
     node.leave()
     with api_server(away) as server:
         async with running(server, node) as checks:
-            await asyncio.to_thread(server.wait, lambda: len(server.requests) > 2, seconds=30.0)
+            await asyncio.to_thread(server.wait, lambda: len(server.requests) > 2, seconds=PATIENCE)
             assert web.cpus == ONE
             assert checks.health() == {}
             assert checks.ready().keys() == {"watch pods", "watch socketstatuses", "watch workloadprofiles"}

@@ -15,6 +15,7 @@ from agents.node.pinning.cpuset import read_cpuset
 from agents.node.pinning.cri import Container, CriError, RuntimeClient
 from agents.node.pinning.hierarchy import find_hierarchy
 from berth.api.cpulist import format_cpulist
+from hack.harness.cluster import PATIENCE
 from hack.localcluster.kubelets import cgroups
 from tests.support.containerd import Containerd, containerd
 from tests.support.cpusets import everything
@@ -40,7 +41,7 @@ def settings_of(path: Path) -> dict[str, str]:
 
 async def test_a_container_gets_other_cpus_and_nothing_else(daemon: Containerd) -> None:
     container = await daemon.start(UID, "web")
-    client = RuntimeClient(daemon.socket)
+    client = RuntimeClient(daemon.socket, timeout=PATIENCE)
     assert await client.containers() == (Container(container, UID, "web"),)
     place = await client.place(container)
     directory = container_directory(Driver.CGROUPFS, Runtime.CONTAINERD, container)
@@ -64,7 +65,7 @@ async def test_a_container_gets_other_cpus_and_nothing_else(daemon: Containerd) 
 
 async def test_cpus_that_are_not_there_are_refused_and_change_nothing(daemon: Containerd) -> None:
     container = await daemon.start(UID)
-    client = RuntimeClient(daemon.socket)
+    client = RuntimeClient(daemon.socket, timeout=PATIENCE)
     with pytest.raises(CriError, match=r"UpdateContainerResources: UNKNOWN: .*cpuset") as caught:
         await client.set_cpuset(container, "4095", "0")
     assert caught.value.answered
@@ -79,7 +80,7 @@ async def test_cpus_that_are_not_there_are_refused_and_change_nothing(daemon: Co
 
 async def test_many_questions_at_once_are_answered_one_after_the_other(daemon: Containerd) -> None:
     containers = [await daemon.start(UID, f"c{number}") for number in range(3)]
-    client = RuntimeClient(daemon.socket)
+    client = RuntimeClient(daemon.socket, timeout=PATIENCE)
     await asyncio.gather(*(client.set_cpuset(container, LAST, "0") for container in containers for _ in range(3)))
     places = [await client.place(container) for container in containers]
     paths = [CPUSETS.cgroup(container_path(place.cgroups_path)) for place in places]

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from agents.node.pinning.cgroup_paths import Driver
 from agents.node.pinning.containers import Containers
-from agents.node.pinning.cri import RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy
 from agents.node.pinning.journal import Journal
 from agents.node.pinning.pinner import Pinner
@@ -20,10 +19,7 @@ from agents.node.pinning.writer import CpusetWriter
 from berth.api.interference import InterferenceClass
 from tests.support.cpusets import Machine, machine, pod_uid
 from tests.support.pinning_stand import SOCKETS
-from tests.support.scripted_runtime import Known, ScriptedRuntime
-
-TIMEOUT = 0.3
-"""Seconds that the runtime has for an answer."""
+from tests.support.scripted_runtime import Known, ScriptedClient, ScriptedRuntime
 
 
 @dataclass
@@ -52,7 +48,7 @@ class Rounds:
     directory: Path
     now: float = 1000.0
     """monotonic seconds, by the test"""
-    opened: list[tuple[Journal, RuntimeClient]] = field(default_factory=list)
+    opened: list[tuple[Journal, ScriptedClient]] = field(default_factory=list)
 
     def container(self, number: int) -> Container:
         """Start the container of pod `number`."""
@@ -66,7 +62,7 @@ class Rounds:
         """What pins, with the journal of the one before."""
         self.leave()
         found = hierarchy or self.room.hierarchy
-        client = RuntimeClient(self.runtime.socket, timeout=TIMEOUT, clock=lambda: self.now)
+        client = ScriptedClient(self.runtime, clock=lambda: self.now)
         journal = Journal.open(self.directory / "journal")
         self.opened.append((journal, client))
         writer = CpusetWriter(client, found.version)

@@ -25,6 +25,7 @@ from hack.harness.cluster import Kubectl, eventually
 from hack.harness.processes import ControllerProcess
 from tests.support.containerd import Containerd
 from tests.support.cpusets import everything
+from tests.support.scripted_runtime import PATIENCE
 from tests.support.sysfs import write_sysfs
 
 CLASS = "berth.dev/interference-class"
@@ -115,7 +116,7 @@ class Stand:
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec}
         )
         uid = self.kubectl.get("pod", name)["metadata"]["uid"]
-        client = RuntimeClient(self.daemon.socket)
+        client = RuntimeClient(self.daemon.socket, timeout=PATIENCE)
         found = []
         for number in range(containers):
             identity = await self.daemon.start(uid, f"c{number}")
@@ -141,7 +142,7 @@ class Stand:
         status: dict[str, Any] = json.loads(found).get("status", {}) if found else {}
         return status
 
-    def condition(self, kind: str, status: str, text: str = "", *, timeout: float = 90.0) -> str:
+    def condition(self, kind: str, status: str, text: str = "", *, timeout: float = PATIENCE) -> str:
         """Wait for a condition of the SocketStatus, with this text in its message, which is returned."""
         found = eventually(
             lambda: next((item for item in self.status().get("conditions", []) if item["type"] == kind), {}),
@@ -164,7 +165,7 @@ def stand(kubectl: Kubectl, daemon: Containerd, directory: Path) -> Iterator[Sta
         kubectl("delete", "node,sst", made.node, "--ignore-not-found", check=False)
 
 
-def on(container: Running, cpus: frozenset[int], *, timeout: float = 90.0) -> None:
+def on(container: Running, cpus: frozenset[int], *, timeout: float = PATIENCE) -> None:
     """Wait until the kernel lets a container's process use these CPUs and no others."""
     eventually(lambda: container.cpus, accept=lambda found: found == cpus, what=f"CPUs {sorted(cpus)}", timeout=timeout)
 
