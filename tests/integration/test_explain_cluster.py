@@ -24,6 +24,7 @@ from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from hack.localcluster.tools import ensure
 from tests.support import plans
+from tests.support.placing import configuration, profile
 
 SHOP = "shop"
 EXAMPLES = ("01-appgroup-online-boutique", "02-networktopology", "03-online-boutique-deployments")
@@ -37,6 +38,9 @@ class Shop:
         self.cluster = cluster
         self.kubectl = Kubectl(cluster, SHOP)
         self._directory = directory
+        # One pod is to wait for the rest of its group until the last test.
+        settings = configuration(directory, profile(waitSeconds=3600))
+        self._arguments = ["--no-leader-elect", *settings]
         self.controller = self._start()
 
     def _start(self) -> ControllerProcess:
@@ -44,7 +48,7 @@ class Shop:
             CONTROLLERS,
             kubeconfig=self.cluster.kubeconfig,
             directory=self._directory,
-            arguments=["--no-leader-elect"],
+            arguments=self._arguments,
         ).wait_ready()
 
     def restart(self) -> None:
@@ -89,7 +93,7 @@ def shop(module_cluster: Callable[..., LocalCluster], tmp_path_factory: pytest.T
         for name in EXAMPLES:
             made.kubectl("apply", "-f", str(REPOSITORY / "examples" / f"{name}.yaml"))
         made.kubectl("create", "-f", "-", input=plans.text(*ODD))
-        eventually(lambda: placed(made) >= 11, timeout=60, what="eleven pods placed")
+        eventually(lambda: placed(made) >= 11, what="eleven pods placed")
         yield made
     finally:
         made.controller.stop(check=False)
@@ -241,10 +245,17 @@ def test_whoever_may_only_look_at_the_namespace_is_told_what_can_be(shop: Shop, 
     path = tmp_path / "owner"
     path.write_text(yaml.safe_dump(kubeconfig))
     command = ["explain", "ag/online-boutique", "-n", SHOP, "-o", "json", "--kubeconfig", str(path)]
-    result = CliRunner().invoke(kubectl_app, command)
-    assert result.exit_code == 0, result.stderr
-    document = json.loads(result.stdout)
-    assert [row["resource"] for row in document["unread"]] == ["nodes", "networktopologies"]
+
+    def explained() -> tuple[dict[str, Any], str]:
+        result = CliRunner().invoke(kubectl_app, command)
+        return (json.loads(result.stdout) if result.exit_code == 0 else {}), result.stderr
+
+    # The API server learns of rights by a watch.
+    document, _ = eventually(
+        explained,
+        accept=lambda found: [row["resource"] for row in found[0].get("unread", [])] == ["nodes", "networktopologies"],
+        what="rights in force",
+    )
     assert (document["placed"], len(document["pods"])) == (11, 11)
     assert "meanEdgeCost" not in document
 

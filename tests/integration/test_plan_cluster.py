@@ -25,7 +25,7 @@ from hack.localcluster import LocalCluster
 from tests.support import plans
 
 EXAMPLES = REPOSITORY / "examples"
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 15.0
 """Long enough that everything that fits is planned before it is over, on a busy machine too."""
 REQUESTS = {"app-a": 1, "app-b": 4, "app-c": 1}
 """By how much the requests of Online Boutique are multiplied in each namespace."""
@@ -131,7 +131,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Profiles of both the controller and the plans."""
     path = tmp_path_factory.mktemp("config") / "placement.yaml"
     # A plan in counts of app-b takes about as long as a turn: on a busy machine others would come in between.
-    gang = {"waitSeconds": WAIT_SECONDS, "strategy": "berth"}
+    gang = {"waitSeconds": WAIT_SECONDS, "planningSeconds": 60, "strategy": "berth"}
     profile = {"gang": gang, "networkTopology": {"namespace": "lone", "name": "net"}}
     path.write_text(yaml.safe_dump({"profiles": [profile]}))
     return path
@@ -194,7 +194,7 @@ def test_the_plan_is_what_the_controller_then_does(
         placement.wait_ready()
         expected = {f"{pod['namespace']}/{pod['name']}": pod["decision"] for pod in planned["pods"]}
         placement.wait_until(
-            lambda: len(decisions(prepared)), accept=lambda count: count >= len(expected), timeout=60, what="all bound"
+            lambda: len(decisions(prepared)), accept=lambda count: count >= len(expected), what="all bound"
         )
         waiting = {f"{pod['namespace']}/{pod['name']}" for pod in planned["notPlaced"]}
         placement.wait_until(
@@ -224,7 +224,7 @@ def test_the_plan_is_what_the_controller_then_does(
         apply(prepared, late[0])
         eventually(partial(order_of, group), what="order")
         apply(prepared, *late[1:])
-        eventually(lambda: len(nodes_of(group)) == 11, timeout=60, what="eleven pods bound")
+        eventually(lambda: len(nodes_of(group)) == 11, what="eleven pods bound")
         assert nodes_of(group) == ahead
 
 

@@ -63,8 +63,8 @@ def configuration(directory: Path, *profiles: dict[str, Any], **fields: Any) -> 
 
 
 def profile(name: str = SCHEDULER, **gang: Any) -> dict[str, Any]:
-    """Profile of a scheduler name with settings of ``gang``."""
-    return {"schedulerName": name, "gang": gang}
+    """Profile of a scheduler name with settings of ``gang``; a plan has the time that it takes on a busy machine."""
+    return {"schedulerName": name, "gang": {"planningSeconds": 20, **gang}}
 
 
 class Stage:
