@@ -18,8 +18,8 @@ from agents.node.pinning.cri_messages import RUNNING, SERVICE, message
 
 PATIENCE = 60.0
 """Seconds that an answer may take which comes, however busy the machine is."""
-HURRY = 0.05
-"""Seconds that are waited for one which does not."""
+HURRY = 0.3
+"""Seconds that are waited for one which does not; the runtime has been asked by then."""
 
 
 @dataclass
