@@ -41,6 +41,8 @@ WRITERS = 24
 with others: with four at a time, Events came long after what they tell."""
 GIVE_WAY_SECONDS = 3.0
 """Seconds from when it was told for which an Event gives way to other writes: pods are to be bound first."""
+SHUTDOWN_SECONDS = 2.0
+"""Seconds for which what still waits is written when the process ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +126,14 @@ class EventRecorder:
             series.next_write = now  # the next occurrence may have more luck
 
     async def run(self) -> None:
-        """Write until cancelled; then what still waits is written for at most two seconds."""
+        """Write until cancelled; then what still waits is written for at most :data:`SHUTDOWN_SECONDS`."""
         tasks = [asyncio.create_task(self._drain()) for _ in range(WRITERS)]
         try:
             # Not gather: that would cancel the writers together with us, and what waits would be lost.
             await asyncio.wait(tasks)
         finally:
             try:
-                async with asyncio.timeout(2.0):
+                async with asyncio.timeout(SHUTDOWN_SECONDS):
                     await self._queue.join()
             except TimeoutError:
                 EVENTS_DROPPED.labels("shutdown").inc(len(self._queue))

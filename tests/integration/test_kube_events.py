@@ -207,7 +207,10 @@ async def test_a_namespace_that_is_gone(cluster: LocalCluster) -> None:
         assert any(e["reason"] == "After" for e in await client.list_all(EVENTS, namespace="default"))
 
 
-async def test_what_waits_is_written_at_shutdown(cluster: LocalCluster, namespace: str) -> None:
+async def test_what_waits_is_written_at_shutdown(
+    cluster: LocalCluster, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events_module, "SHUTDOWN_SECONDS", 120.0)
     async with client_of(cluster) as client:
         about = await subject(client, namespace)
         events = recorder(client)
