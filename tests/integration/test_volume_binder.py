@@ -18,6 +18,7 @@ import msgspec
 import pytest
 
 from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
 from berth.kube.objects import Pod
 from berth.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, Resource
 from berth.scheduling.cache.cache import Cache
@@ -78,6 +79,22 @@ class Storage:
         namespace = self.namespace if resource.namespaced else None
         await self.client.merge_patch(resource, name, body, namespace=namespace)
 
+    async def delete(self, resource: Resource[Any], name: str) -> None:
+        """Delete an object and wait until it is gone: Kubernetes' own controller takes its finalizer away."""
+        namespace = self.namespace if resource.namespaced else None
+        await self.client.delete(resource, name, namespace=namespace)
+        while await self.is_there(resource, name):
+            await asyncio.sleep(0.05)
+
+    async def is_there(self, resource: Resource[Any], name: str) -> bool:
+        try:
+            await self.read(resource, name)
+        except ApiError as error:
+            if not error.not_found:
+                raise
+            return False
+        return True
+
     def user(self, claim: str) -> Pod:
         """A pod of the claim, assumed on the node."""
         volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
@@ -99,7 +116,7 @@ class Storage:
             try:
                 if then is not None:
                     await then(binder)
-                await asyncio.wait_for(binding, 30)
+                await asyncio.wait_for(binding, 120)
             except VolumeError as error:
                 return str(error)
             finally:
@@ -187,15 +204,13 @@ async def test_a_claim_selected_for_another_node_is_not_overwritten(storage: Sto
 
 async def test_a_claim_that_was_deleted(storage: Storage) -> None:
     pod = storage.user("dynamic")
-    await storage.patch(PERSISTENT_VOLUME_CLAIMS, "dynamic", {"metadata": {"finalizers": None}})
-    await storage.client.delete(PERSISTENT_VOLUME_CLAIMS, "dynamic", namespace=storage.namespace)
+    await storage.delete(PERSISTENT_VOLUME_CLAIMS, "dynamic")
     assert await storage.bind(pod) == f"claim {storage.namespace}/dynamic was deleted"
 
 
 async def test_a_volume_that_was_deleted(storage: Storage) -> None:
     pod = storage.user("static")
-    await storage.patch(PERSISTENT_VOLUMES, storage.volume, {"metadata": {"finalizers": None}})
-    await storage.client.delete(PERSISTENT_VOLUMES, storage.volume)
+    await storage.delete(PERSISTENT_VOLUMES, storage.volume)
     assert await storage.bind(pod) == (f"volume {storage.volume} for claim {storage.namespace}/static was deleted")
 
 
