@@ -48,7 +48,7 @@ async def written(client: ApiClient, pod: Pod, *messages: str) -> list[tuple[str
         writer.unschedulable(pod, message)
     task = asyncio.create_task(writer.run())
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not await conditions(client, pod) or writer._waiting:
                 await asyncio.sleep(0.02)
     finally:
@@ -102,7 +102,7 @@ async def test_another_reason_leaves_the_time_at_which_the_pod_began_to_wait(cli
     await client.strategic_patch(PODS, waiting.metadata.name, body, subresource="status", **where)
     writer = PodConditions(client)
     writer.unschedulable(waiting, "no cpu")
-    async with running(writer.run()), asyncio.timeout(20):
+    async with running(writer.run()), asyncio.timeout(120):
         while await conditions(client, waiting) != [("False", UNSCHEDULABLE, "no cpu")]:
             await asyncio.sleep(0.02)
     raw = await client.get(PODS.raw, waiting.metadata.name, **where)
