@@ -25,6 +25,8 @@ from tests.support.appgroups import AppGroups, condition, order_of
 
 NODE = "eu-west-a-01"
 Start = Callable[..., ControllerProcess]
+SHORT_LEASE = 5
+"""Seconds of a Lease that has to run out in a test. All others last so long that no busy machine loses them."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,7 @@ def start(own_cluster: LocalCluster, tmp_path: Path) -> Iterator[Start]:
     """Start a controller on the module's cluster; all of them end with the test."""
     processes: list[ControllerProcess] = []
 
-    def begin(cluster: LocalCluster = own_cluster, *components: str, lease: int = 3) -> ControllerProcess:
+    def begin(cluster: LocalCluster = own_cluster, *components: str, lease: int = 60) -> ControllerProcess:
         arguments = ["--lease-duration", str(lease)]
         process = ControllerProcess.start(
             components or ["appgroup"], kubeconfig=cluster.kubeconfig, directory=tmp_path, arguments=arguments
@@ -64,7 +66,7 @@ def test_killed_at_random_points(groups: AppGroups, start: Start, seed: int) -> 
     rng = random.Random(seed)
     algorithms = list(ORDERS_11)
     final = {f"g{number}": rng.choice(algorithms) for number in range(6)}
-    controller = start().wait_leader()
+    controller = start(lease=SHORT_LEASE).wait_leader()
     for round_ in range(3):
         # Work is under way all the time; the kill comes somewhere inside it.
         for step in range(rng.randint(4, 12)):
@@ -72,7 +74,7 @@ def test_killed_at_random_points(groups: AppGroups, start: Start, seed: int) -> 
             groups.apply(boutique(name=name, algorithm=rng.choice(algorithms)))
             groups.create_pod(f"{name}-{round_}-{step}", f"p{rng.randint(1, 11)}", group=name, node=NODE)
         controller.kill()
-        controller = start()
+        controller = start(lease=SHORT_LEASE)
     for name, algorithm in final.items():
         groups.apply(boutique(name=name, algorithm=algorithm))
     controller.wait_leader().wait_ready()
@@ -85,14 +87,14 @@ def test_killed_at_random_points(groups: AppGroups, start: Start, seed: int) -> 
 
 
 def test_killed_between_spec_and_status(groups: AppGroups, start: Start) -> None:
-    controller = start().wait_leader().wait_ready()
+    controller = start(lease=SHORT_LEASE).wait_leader().wait_ready()
     groups.apply(boutique())
     groups.wait_status()
     controller.kill()
     groups.apply(boutique(algorithm="TarjanSort"))
     groups.create_pod("p1-1", "p1", node=NODE)
     assert groups.get()["status"]["algorithm"] == "KahnSort"
-    start().wait_leader()
+    start(lease=SHORT_LEASE).wait_leader()
     assert order_of(groups.wait_status(algorithm="TarjanSort", runningWorkloads=1)) == ORDERS_11["TarjanSort"]
 
 
@@ -117,8 +119,8 @@ def test_a_restart_writes_nothing_when_all_is_well(groups: AppGroups, start: Sta
 
 
 def test_api_server_restarted(groups: AppGroups, own_cluster: LocalCluster, start: Start) -> None:
-    # A Lease that outlasts the restart on a busy machine; without one the process would rightly give up.
-    controller = start(lease=60).wait_leader().wait_ready()
+    # The Lease outlasts the restart; the process would rightly give up otherwise.
+    controller = start().wait_leader().wait_ready()
     groups.apply(boutique())
     groups.wait_status()
     own_cluster.restart_apiserver()
@@ -178,12 +180,13 @@ def test_watch_cut_with_410(groups: AppGroups, own_cluster: LocalCluster, tmp_pa
 
 
 def test_two_replicas(groups: AppGroups, start: Start) -> None:
-    first = start().wait_leader().wait_ready()
-    second = start().wait_ready()
+    first = start(lease=SHORT_LEASE).wait_leader().wait_ready()
+    second = start(lease=SHORT_LEASE).wait_ready()
     groups.apply(boutique())
     groups.wait_status()
     writes = {"verb": "APPLY", "resource": "appgroups"}
-    assert first.metric("berth_api_requests_total", **writes) >= 1
+    # The status is there before its writer has read the answer and counted it.
+    first.wait_until(lambda: first.metric("berth_api_requests_total", **writes) >= 1, what="a write that is counted")
     assert second.metric("berth_api_requests_total", **writes) == 0
     assert list(second.records("became leader")) == []
     first.kill()
@@ -197,11 +200,11 @@ def test_two_replicas(groups: AppGroups, start: Start) -> None:
 def test_leading_later_than_another_component_of_the_process(
     groups: AppGroups, own_cluster: LocalCluster, start: Start
 ) -> None:
-    first = start().wait_leader().wait_ready()
+    first = start(lease=SHORT_LEASE).wait_leader().wait_ready()
     groups.apply(boutique())
     groups.wait_status()
     # Its other component leads and follows its kind; kopf has long been started when this one joins.
-    both = start(own_cluster, "networktopology", "appgroup").wait_leader().wait_ready()
+    both = start(own_cluster, "networktopology", "appgroup", lease=SHORT_LEASE).wait_leader().wait_ready()
     topologies = {"resource": "networktopologies"}
     both.wait_until(lambda: both.metric("berth_watch_age_seconds", **topologies), what="a watch of NetworkTopologies")
     assert both.metric("berth_leader", component="berth-appgroup") == 0
