@@ -50,7 +50,7 @@ def test_whatever_the_order_of_files_the_plan_uses_the_network(
     files = random.Random(seed).sample(FILES, k=len(FILES))
     arguments = [f"--filename={REPOSITORY / 'examples' / name}.yaml" for name in files]
     cluster.kubectl("-n", stage.name, "apply", *arguments)
-    eventually(lambda: len(stage.bound()) == 11, timeout=60, what="eleven pods bound")
+    eventually(lambda: len(stage.bound()) == 11, timeout=150, what="eleven pods bound")
     for name in stage.pods():
         network = stage.decision(name)["network"]
         assert network["topology"] == f"{stage.name}/net-topology", files
@@ -67,7 +67,7 @@ def test_measurements_and_edits_applied_with_an_application_are_used_as_well(
     examples = REPOSITORY / "examples"
     cluster.kubectl("-n", stage.name, "apply", f"--filename={examples / FILES[1]}.yaml")
     weights = ("-n", stage.name, "get", "networktopology", "net-topology", "--output=jsonpath={.status.weightSets}")
-    eventually(lambda: "Dijkstra" in cluster.kubectl(*weights).stdout, timeout=30, what="weights of the first spec")
+    eventually(lambda: "Dijkstra" in cluster.kubectl(*weights).stdout, timeout=150, what="weights of the first spec")
     documents: list[dict[str, Any]] = []
     for name in FILES:
         documents += yaml.safe_load_all((examples / f"{name}.yaml").read_text())
@@ -75,7 +75,7 @@ def test_measurements_and_edits_applied_with_an_application_are_used_as_well(
     next(item for item in documents if item["kind"] == "NetworkTopology")["spec"]["configmapName"] = "netperf-metrics"
     applied = yaml.safe_dump_all(documents)
     cluster.kubectl("-n", stage.name, "apply", "--server-side", "--force-conflicts", "--filename=-", input=applied)
-    eventually(lambda: len(stage.bound()) == 11, timeout=60, what="eleven pods bound")
+    eventually(lambda: len(stage.bound()) == 11, timeout=150, what="eleven pods bound")
     for name in stage.pods():
         assert stage.decision(name)["network"]["weights"] == ["Dijkstra", "NetperfCosts"]
     forget(stage, cluster, process)
@@ -86,6 +86,6 @@ def forget(stage: Stage, cluster: LocalCluster, process: ControllerProcess) -> N
     cluster.kubectl("-n", stage.name, "delete", "deployments,appgroups,networktopologies", "--all")
     eventually(
         lambda: process.metric("berth_cached_objects", resource="networktopologies") == 0,
-        timeout=30,
+        timeout=150,
         what="the network is gone",
     )

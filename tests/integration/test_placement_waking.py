@@ -15,7 +15,7 @@ from tests.support import builders, kinds
 from tests.support.placement import chain
 
 HOST = "kubernetes.io/hostname"
-SOON = 20.0
+SOON = 45.0
 """Seconds; a pod that nobody wakes is looked at after 60 only."""
 
 
