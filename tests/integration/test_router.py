@@ -165,7 +165,7 @@ async def ask(session: aiohttp.ClientSession, url: str, user: str = "", path: st
 
 async def until(condition: Callable[[], Any]) -> None:
     """Wait until a coroutine function says True."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while not await condition():
             await asyncio.sleep(0.05)
 
@@ -264,7 +264,7 @@ async def test_no_request_fails_while_a_pod_dies_and_another_comes(stage: Stage,
 
 async def test_a_request_under_way_is_answered_when_the_router_ends(stage: Stage) -> None:
     async with pods(stage, "a") as (one,), aiohttp.ClientSession() as session:
-        process, url = await asyncio.to_thread(stage.router)
+        process, url = await asyncio.to_thread(stage.router, "--router-linger=7")
         slow = asyncio.create_task(ask(session, url, path="/slow"))
 
         async def under_way() -> bool:
@@ -286,7 +286,7 @@ async def test_a_request_under_way_is_answered_when_the_router_ends(stage: Stage
         await until(closed)
         one.hold.set()
         assert await slow == "a"
-        assert await asyncio.to_thread(process.process.wait, 30) == 0
+        assert await asyncio.to_thread(process.process.wait, 120) == 0
 
 
 async def test_without_a_policy_that_is_there_all_are_served(stage: Stage) -> None:
