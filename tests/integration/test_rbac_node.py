@@ -32,6 +32,12 @@ Agent = Callable[[str | None], Api]
 def secured(cluster: LocalCluster) -> LocalCluster:
     """The shared cluster with Berth's service accounts."""
     cluster.kubectl("apply", "--server-side", "-f", str(REPOSITORY / "deploy" / "rbac"))
+    # The API server learns of rights by watches: until then all that an agent does is forbidden.
+    states = {"verb": "patch", "resource": "nodes", "subresource": "status", "name": "any"}
+    review = {"spec": {"user": f"system:serviceaccount:{NAMESPACE}:berth-node", "resourceAttributes": states}}
+    path, api = "/apis/authorization.k8s.io/v1/subjectaccessreviews", cluster.api()
+    eventually(lambda: api.request("POST", path, review)["status"]["allowed"], what="rights of agents")
+    api.close()
     return cluster
 
 
