@@ -23,7 +23,8 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -138,7 +139,7 @@ class FaultProxy:
         self.clear()
         if self._loop is not None and self._stop is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=60)
 
     # Rules
 
@@ -239,28 +240,38 @@ class FaultProxy:
         """Send the request on and the answer back; an answer of a request under a fault goes nowhere else."""
         url = URL(self._cluster.server + request.raw_path, encoded=True)
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP}
-        async with self._session.request(request.method, url, data=body or None, headers=headers) as answer:
-            kept = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
-            if request.query.get("watch") != "true" or answer.status != http.HTTPStatus.OK:
-                content = await answer.read()
-                self._note(request, body, fault, answer.status)
-                return web.Response(status=answer.status, headers=kept, body=content)
-            stream = web.StreamResponse(status=answer.status, headers=kept)
-            await stream.prepare(request)
-            if request.transport is not None:
-                self._watches.add(request.transport)
-            try:
-                async for chunk in answer.content.iter_any():
-                    if fault is not Fault.SILENCE:
-                        await stream.write(chunk)
-                if fault is Fault.SILENCE:
-                    await asyncio.sleep(_END)
-                await stream.write_eof()
-            except (aiohttp.ClientError, ConnectionError):
-                _reset(request.transport)
-            finally:
-                self._watches = {transport for transport in self._watches if transport is not request.transport}
-            return stream
+        watch = request.query.get("watch") == "true"
+        with self._cuttable(request.transport if watch else None):
+            async with self._session.request(request.method, url, data=body or None, headers=headers) as answer:
+                kept = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP_BY_HOP}
+                if not watch or answer.status != http.HTTPStatus.OK:
+                    content = await answer.read()
+                    self._note(request, body, fault, answer.status)
+                    return web.Response(status=answer.status, headers=kept, body=content)
+                stream = web.StreamResponse(status=answer.status, headers=kept)
+                await stream.prepare(request)
+                try:
+                    async for chunk in answer.content.iter_any():
+                        if fault is not Fault.SILENCE:
+                            await stream.write(chunk)
+                    if fault is Fault.SILENCE:
+                        await asyncio.sleep(_END)
+                    await stream.write_eof()
+                except (aiohttp.ClientError, ConnectionError):
+                    _reset(request.transport)
+                return stream
+
+    @contextmanager
+    def _cuttable(self, transport: asyncio.Transport | None) -> Iterator[None]:
+        """A watch may be cut from when it is sent on, and not from its answer on: who cuts would miss a late one."""
+        if transport is None:
+            yield
+            return
+        self._watches.add(transport)
+        try:
+            yield
+        finally:
+            self._watches.discard(transport)
 
     def _note(self, request: web.BaseRequest, body: bytes, fault: Fault | None, status: int) -> None:
         if request.method == "POST" and re.fullmatch(BINDINGS, request.path):
