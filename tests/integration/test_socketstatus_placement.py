@@ -64,9 +64,12 @@ def test_pods_come_and_go_and_both_are_of_one_mind(
     crowd = [name for name in found if name != alone]
     node.stage.delete_pod(alone)
     node.wait_assigned(*([name] for name in crowd))
+    # What is written is seen before its writer has read the answer and counted it.
+    eventually(lambda: repairing.metric("berth_socketstatus_moved_pods_total"), what="a move that is counted")
     assert repairing.metric("berth_socketstatus_moved_pods_total") == 1
     before = node.assigned()
     add(node, "four-a")
+    node.stage.witness()  # by then placement has counted what it has written
     writes = placement.metric("berth_placement_socket_writes_total", outcome="written")
     annotation = node.stage.pods()["four-a"]["metadata"]["annotations"][ANNOTATION_SOCKET]
     node.wait_condition("True", "Paired", "of 3 assigned pods")
