@@ -30,7 +30,7 @@ def without_keys(cluster: LocalCluster, kubectl: Kubectl) -> Iterator[Kubectl]:
         weights = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["weights"]
         del weights["x-kubernetes-list-type"], weights["x-kubernetes-list-map-keys"]
     cluster.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(crd))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"crd/networktopologies.{GROUP}")
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=120s", f"crd/networktopologies.{GROUP}")
     yield kubectl
     cluster.kubectl("delete", f"crd/networktopologies.{GROUP}", "--wait=false")
 

@@ -216,7 +216,7 @@ def test_python_and_the_policies_agree_on_every_bandwidth_and_answer_at_once(
 ) -> None:
     group = app_group(workload("a", "b", minBandwidth=value), workload("b"))
     topology = network_topology(weight_set(a={"b": {"networkCost": 1, "bandwidthCapacity": value}}))
-    api = Api(denying.server, token=denying.token, ca_file=denying.ca_file, timeout=10)
+    api = Api(denying.server, token=denying.token, ca_file=denying.ca_file, timeout=60)
     refused = [write(api, raw, "?dryRun=All")[0] == 422 for raw in (group, topology)]
     api.close()
     assert refused == [

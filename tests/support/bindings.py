@@ -84,7 +84,7 @@ class BindingHistory:
         if self._connection is not None and self._connection.sock is not None:
             with contextlib.suppress(OSError):  # it has just ended by itself
                 self._connection.sock.shutdown(socket.SHUT_RDWR)
-        self._thread.join(timeout=15)
+        self._thread.join(timeout=60)
         if error is None and self._problem is not None:
             raise self._problem
 

@@ -68,13 +68,13 @@ class LatencyController:
 
     async def message(self, number: int) -> RoundTrips:
         """The message of this number, counted from 0, once it is there."""
-        async with asyncio.timeout(30), self._news:
+        async with asyncio.timeout(120), self._news:
             await self._news.wait_for(lambda: len(self.messages) > number)
         return self.messages[number]
 
     async def answered(self, count: int) -> list[ProbeAnswer]:
         """What agents told, once there are so many answers."""
-        async with asyncio.timeout(30), self._news:
+        async with asyncio.timeout(120), self._news:
             await self._news.wait_for(lambda: len(self.answers) >= count)
         return self.answers
 
