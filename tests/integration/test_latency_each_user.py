@@ -18,6 +18,8 @@ from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.latency_stand import LatencyStand
 
+pytestmark = pytest.mark.timeout(600)
+
 NODES = {"a": 120, "b": 110, "c": 20, "d": 25}
 EAST: dict[str, float] = {"a": 120, "b": 110, "c": 10, "d": 90}
 WEST: dict[str, float] = {"a": 120, "b": 110, "c": 90, "d": 12}
@@ -66,14 +68,14 @@ def want(stand: LatencyStand, *, users: dict[str, Any] | None = None, **spec: An
 def test_two_pods_go_where_users_are_and_each_user_is_routed_to_the_near_one(stand: LatencyStand) -> None:
     stand.deploy(replicas=2)
     want(stand)
-    stand.wait_settled("c", "d", timeout=120)
+    stand.wait_settled("c", "d", timeout=180)
     wanted = {user: "c" if user.startswith("east") else "d" for user in stand.users}
-    eventually(stand.routed, accept=lambda found: found == wanted, timeout=60, what="users with their pods")
+    eventually(stand.routed, accept=lambda found: found == wanted, timeout=150, what="users with their pods")
     assert (max(stand.serving), stand.least(2)) == (3, 2), stand.serving
-    eventually(stand.outcomes, accept=lambda found: found == ["Confirmed"] * 2, timeout=60, what="gain")
+    eventually(stand.outcomes, accept=lambda found: found == ["Confirmed"] * 2, timeout=150, what="gain")
     assert {move.reason for move in stand.status().moves} == {"MoreUsers"}
-    eventually(stand.reasons, accept=lambda found: found["WithinLimits"] == "Within", what="conditions")
-    assert stand.reasons() == {"Working": "Measuring", "WithinLimits": "Within", "Moving": "Idle"}
+    idle = {"Working": "Measuring", "WithinLimits": "Within", "Moving": "Idle"}
+    eventually(stand.reasons, accept=lambda found: found == idle, timeout=150, what="conditions")
     assert "5 users" in stand.message("Working")
     assert (stand.status().state, stand.status().plan) == ("SoftValid 5", ())
 
@@ -83,21 +85,21 @@ def test_the_number_of_pods_follows_the_users_and_the_pod_that_is_missed_least_g
     stand.deploy()
     want(stand, users={"maxReplicas": 3, "expirySeconds": 5})
     eventually(
-        stand.replicas, accept=lambda found: found == 3, timeout=60, what="a pod for each region, and a free one"
+        stand.replicas, accept=lambda found: found == 3, timeout=150, what="a pod for each region, and a free one"
     )
-    eventually(lambda: {"c", "d"} <= {*stand.places()}, accept=bool, timeout=60, what="pods near users")
+    eventually(lambda: {"c", "d"} <= {*stand.places()}, accept=bool, timeout=150, what="pods near users")
     assert " pods, for 5 users" in stand.stage.wait_event("web", "ReplicasFollowUsers")
     stand.users = users(east=3)
-    eventually(stand.replicas, accept=lambda found: found == 2, timeout=60, what="fewer for users of one region")
+    eventually(stand.replicas, accept=lambda found: found == 2, timeout=150, what="fewer for users of one region")
     eventually(
-        stand.places, accept=lambda found: len(found) == 2 and "c" in found, timeout=60, what="the near one stays"
+        stand.places, accept=lambda found: len(found) == 2 and "c" in found, timeout=150, what="the near one stays"
     )
     stand.meters = False
-    eventually(stand.replicas, accept=lambda found: found == 1, timeout=60, what="one for nobody")
+    eventually(stand.replicas, accept=lambda found: found == 1, timeout=150, what="one for nobody")
     eventually(
         lambda: (len(stand.places()), stand.routed(), stand.status().surge),
         accept=lambda found: found == (1, {}, None),
-        timeout=60,
+        timeout=150,
         what="the end",
     )
 
@@ -106,10 +108,11 @@ def test_the_number_of_pods_follows_the_users_and_the_pod_that_is_missed_least_g
 def test_a_user_who_goes_elsewhere_is_routed_to_another_pod(stand: LatencyStand) -> None:
     stand.deploy(replicas=2)
     want(stand)
-    stand.wait_settled("c", "d", timeout=120)
-    eventually(stand.routed, accept=lambda found: found.get("west0") == "d", timeout=60, what="the pod in the west")
+    stand.wait_settled("c", "d", timeout=180)
+    west = {"west0": "d", "west1": "d"}
+    eventually(stand.routed, accept=lambda found: west.items() <= found.items(), timeout=150, what="the west's pod")
     stand.users["west0"] = ("203.0.113.77", EAST)
-    eventually(stand.routed, accept=lambda found: found["west0"] == "c", timeout=60, what="the pod in the east")
+    eventually(stand.routed, accept=lambda found: found.get("west0") == "c", timeout=150, what="the pod in the east")
     assert stand.routed()["west1"] == "d"
 
 
@@ -123,7 +126,7 @@ def test_who_else_scales_the_workload_keeps_pods_and_not_users(stand: LatencySta
     stand.api.request("POST", path, scaler)
     stand.deploy()
     want(stand, users={"maxReplicas": 3})
-    eventually(stand.routed, accept=lambda found: {*found} == {*stand.users}, timeout=60, what="users with a pod")
+    eventually(stand.routed, accept=lambda found: {*found} == {*stand.users}, timeout=150, what="users with a pod")
     eventually(
         stand.reasons,
         accept=lambda found: (found["Working"], found["Moving"]) == ("Measuring", "Autoscaled"),
@@ -132,7 +135,7 @@ def test_who_else_scales_the_workload_keeps_pods_and_not_users(stand: LatencySta
     assert "HorizontalPodAutoscaler busy" in stand.message("Moving")
     assert (stand.replicas(), stand.outcomes(), stand.status().surge) == (1, [], None)
     stand.api.request("DELETE", f"{path}/busy")
-    eventually(stand.replicas, accept=lambda found: found == 3, timeout=60, what="pods for users")
+    eventually(stand.replicas, accept=lambda found: found == 3, timeout=150, what="pods for users")
 
 
 @pytest.mark.usefixtures("controller")
@@ -141,11 +144,11 @@ def test_a_dry_run_routes_users_and_moves_no_pod_and_nobody_is_routed_where_all_
 ) -> None:
     stand.deploy()
     want(stand, users={"maxReplicas": 3}, moves={"dryRun": True})
-    eventually(stand.routed, accept=lambda found: {*found} == {*stand.users}, timeout=60, what="users with a pod")
-    eventually(stand.reasons, accept=lambda found: found["Moving"] == "DryRun", timeout=60, what="a move that is told")
+    eventually(stand.routed, accept=lambda found: {*found} == {*stand.users}, timeout=150, what="users with a pod")
+    eventually(stand.reasons, accept=lambda found: found["Moving"] == "DryRun", timeout=150, what="a move that is told")
     assert (stand.replicas(), stand.places(), stand.outcomes()) == (1, ["a"], [])
     stand.want(hardMaxLatency=40, moves={"dryRun": True}, users={"mode": "Single"})
-    eventually(stand.routed, accept=lambda found: found == {}, timeout=60, what="nobody routed")
+    eventually(stand.routed, accept=lambda found: found == {}, timeout=150, what="nobody routed")
 
 
 @pytest.mark.usefixtures("controller")
@@ -164,4 +167,4 @@ def test_the_placement_controller_puts_further_pods_where_the_plan_has_a_node_wi
         for name in ("b", "c", "d"):
             stand.stage.change_node(name, {"spec": {"unschedulable": False}})
         want(stand, users={"maxReplicas": 3}, moves={"maxPerHour": 0})
-        eventually(lambda: {"c", "d"} <= {*stand.places()}, accept=bool, timeout=90, what="pods near users")
+        eventually(lambda: {"c", "d"} <= {*stand.places()}, accept=bool, timeout=150, what="pods near users")

@@ -277,7 +277,7 @@ def test_many_objects_each_with_a_configmap_of_its_own(costs: Costs, start: Star
         return {item["metadata"]["name"]: table(item, "Dijkstra") for item in found if settled(item) and names(item)}
 
     wanted = {f"net-{number}": {"Z1>Z2": number + 1} for number in range(count)}
-    eventually(computed, accept=lambda found: found == wanted, timeout=60, what="weights of every object")
+    eventually(computed, accept=lambda found: found == wanted, timeout=150, what="weights of every object")
     costs.kubectl("delete", "nt", "--all")
     process.stop()
 
@@ -307,5 +307,5 @@ def test_an_unknown_path_algorithm_is_refused(eight_nodes: LocalCluster, tmp_pat
         directory=tmp_path,
         arguments=["--path-algorithm", "Magic"],
     )
-    assert process.process.wait(timeout=30) == 2
+    assert process.process.wait(timeout=120) == 2
     assert "--path-algorithm 'Magic': input should be 'Dijkstra' or 'BellmanFord'" in process.log.read_text()
