@@ -16,6 +16,7 @@ from hack.harness.cluster import Kubectl, eventually
 from tests.support.containerd import Containerd, containerd
 from tests.support.cpusets import everything
 from tests.support.pinning_stand import CPUSETS, SOCKETS, Stand, on, restore, stand
+from tests.support.scripted_runtime import PATIENCE
 
 ALL = everything()
 ONE, OTHER = SOCKETS
@@ -46,7 +47,7 @@ async def test_bad_input_is_told_and_everybody_else_is_pinned(node: Stand) -> No
     on(good, OTHER)
     where, pod = f"SocketStatus {node.node}: spec.assignments", f"{node.kubectl.namespace}/"
     # Pods that are not there are told of after 30 s: assignments come before pods.
-    message = node.condition("Pinned", "True", f"no pod {pod}gone with UID gone", timeout=90.0)
+    message = node.condition("Pinned", "True", f"no pod {pod}gone with UID gone", timeout=150.0)
     assert "1 pod assigned, each with the CPUs of its socket" in message
     for text in (
         f"{where}[3].socket: {node.node} has no socket 7, it has 0-1; pod {pod}far is left alone; assign it to one",
@@ -75,7 +76,7 @@ async def test_a_status_edited_by_hand_is_put_right_and_a_deleted_object_made_ag
     eventually(lambda: node.status().get("pinned"), accept=lambda found: found == "0/1", what="a new SocketStatus")
     owners = node.kubectl.get("sst", node.node)["metadata"]["ownerReferences"]
     assert [(owner["kind"], owner["name"]) for owner in owners] == [("Node", node.node)]
-    assert agent.metric("berth_socketstatus_writes_total", outcome="written") <= written + 3
+    assert agent.metric("berth_socketstatus_writes_total", outcome="written") <= written + 5
 
 
 async def test_where_the_kubelet_pins_nothing_is_written_until_it_stops(node: Stand) -> None:
@@ -146,7 +147,7 @@ async def test_what_a_hanging_runtime_sets_after_the_agent_has_ended_is_given_ba
     answer = restore(*options)
     assert answer.returncode == 0
     assert f"{record['container']}: restored\n" in answer.stdout
-    client = RuntimeClient(node.daemon.socket)
+    client = RuntimeClient(node.daemon.socket, timeout=PATIENCE)
     await client.set_cpuset(web.id, "", "")  # an update of something else
     client.close()
     assert web.cpus == ALL
@@ -165,7 +166,7 @@ async def test_who_changes_cpus_again_and_again_is_named_and_given_up(node: Stan
             web.set_own_cpus(ALL)
         return agent.metric("berth_pinning_given_up_containers")
 
-    eventually(disturb, accept=lambda found: found == 1, what="one given up", timeout=60.0)
+    eventually(disturb, accept=lambda found: found == 1, what="one given up", timeout=120.0)
     text = f"Pod {node.kubectl.namespace}/web: container c0: given up after 3 writes: it has CPUs"
     node.condition("Drifted", "True", text)
     node.condition("Pinned", "False", text)
@@ -204,7 +205,7 @@ async def test_with_a_full_disk_nothing_is_pinned_and_nothing_let_go(node: Stand
     node.condition("Pinned", "False", "journal.json: no space left on device; nothing is pinned without a journal")
     assert (early.cpus, late.cpus) == (OTHER, ALL)
     early.set_own_cpus(ALL)
-    on(early, OTHER, timeout=10.0)  # it is in the journal already
+    on(early, OTHER)  # it is in the journal already
     filler.unlink()
     on(late, ONE)
     node.condition("Pinned", "True", "2 pods assigned")
@@ -232,7 +233,7 @@ async def test_a_runtime_that_hangs_holds_nothing_up_for_long(node: Stand) -> No
     os.kill(node.daemon.pid, signal.SIGSTOP)
     try:
         node.assign(web=1)
-        on(web, OTHER, timeout=20.0)
+        on(web, OTHER)
     finally:
         os.kill(node.daemon.pid, signal.SIGCONT)
 
@@ -251,5 +252,5 @@ async def test_sockets_that_cannot_be_told_and_cgroups_that_are_not_there(node: 
     assert web.cpus == ALL
     file.write_text(stated)
     (node.directory / "none").symlink_to(CPUSETS.root, target_is_directory=True)
-    on(web, ONE, timeout=40.0)
+    on(web, ONE)
     node.condition("TopologyUnknown", "False")

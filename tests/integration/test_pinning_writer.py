@@ -21,6 +21,7 @@ from agents.node.pinning.restore import restore
 from agents.node.pinning.writer import CpusetWriter, Target, Way, Written
 from tests.support.containerd import Containerd, containerd
 from tests.support.cpusets import Machine, everything, machine
+from tests.support.scripted_runtime import PATIENCE
 
 FIRST, REST = frozenset(sorted(everything())[:1]), frozenset(sorted(everything())[1:])
 CPUSETS = find_hierarchy()
@@ -40,7 +41,7 @@ def room() -> Iterator[Machine]:
 
 async def test_through_the_runtime_the_value_outlives_its_later_updates(daemon: Containerd) -> None:
     container = await daemon.start("pod-1")
-    client = RuntimeClient(daemon.socket)
+    client = RuntimeClient(daemon.socket, timeout=PATIENCE)
     place = await client.place(container)
     cgroup = CPUSETS.cgroup(container_path(place.cgroups_path))
     mems = read_cpuset(cgroup, CPUSETS.version).effective_mems
@@ -70,7 +71,7 @@ async def test_without_a_runtime_it_is_written_to_the_cgroup(room: Machine, tmp_
 
 async def test_everybody_gets_back_what_was_there_before(room: Machine, daemon: Containerd, tmp_path: Path) -> None:
     """The runtime, which knows none of them, sets none of them again."""
-    client = RuntimeClient(daemon.socket)
+    client = RuntimeClient(daemon.socket, timeout=PATIENCE)
     writer = CpusetWriter(client, CPUSETS.version)
     journal = Journal.open(tmp_path / "journal")
     entries = []
