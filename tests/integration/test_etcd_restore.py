@@ -63,9 +63,9 @@ def test_what_comes_after_a_restore_is_placed_and_reported(
         stage.pod("after", cpu="900m")
         stage.apply(chain("x", "y", name="later"))
         stage.apply(chain("web", "queue"))
-        stage.wait_bound("after", timeout=60)
-        eventually(lambda: order("later"), accept=lambda names: names == ["x", "y"], timeout=60, what="a new AppGroup")
-        eventually(lambda: order("shop"), accept=lambda names: names == ["queue", "web"], timeout=60, what="an edit")
+        stage.wait_bound("after", timeout=150)
+        eventually(lambda: order("later"), accept=lambda names: names == ["x", "y"], timeout=150, what="a new AppGroup")
+        eventually(lambda: order("shop"), accept=lambda names: names == ["queue", "web"], timeout=150, what="an edit")
         assert controllers.running
 
 
@@ -101,10 +101,10 @@ def test_a_history_that_is_beyond_that_of_the_watches_is_noticed_by_the_lease(
             body = {"metadata": {"name": f"c{number}"}}
             stage.api.request("POST", f"/api/v1/namespaces/{stage.name}/configmaps", body)
         proxy.release(unreached)
-        eventually(lambda: controller.running, accept=lambda running: not running, timeout=60, what="its end")
+        eventually(lambda: controller.running, accept=lambda running: not running, timeout=150, what="its end")
         assert "it was restored from a backup" in controller.tail()
     with placing(Path(cluster.kubeconfig)):
-        stage.wait_bound("missed", timeout=60)
+        stage.wait_bound("missed", timeout=150)
 
 
 def test_a_binding_that_is_lost_before_the_watch_shows_it_is_made_again(

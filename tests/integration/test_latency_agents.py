@@ -62,7 +62,7 @@ def test_a_user_is_measured_from_all_nodes_and_a_pod_moves(
                 lambda: {each.node: each for each in stand.status().nodes}.get(node),
                 accept=lambda known: known is not None and known.source is not None,
                 what="what the agent measured",
-                timeout=90.0,
+                timeout=180.0,
             )
             assert found is not None
             assert (found.source, found.state) == ("Probe", "SoftValid")
