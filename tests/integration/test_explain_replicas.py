@@ -25,6 +25,8 @@ from hack.localcluster import LocalCluster
 from tests.support import plans
 from tests.support.placing import configuration, profile
 
+pytestmark = pytest.mark.timeout(900)
+
 REPLICAS = 3
 GROUP = "app"
 WORKLOADS = ("front", "cart", "store")
@@ -85,7 +87,7 @@ class Live:
         def probe() -> list[dict[str, Any]]:
             return self.placed(case)
 
-        return eventually(probe, accept=lambda pods: len(pods) == count, timeout=120, what=f"{count} pods in {case}")
+        return eventually(probe, accept=lambda pods: len(pods) == count, timeout=240, what=f"{count} pods in {case}")
 
     def explain(self, case: str, *arguments: str) -> dict[str, Any]:
         command = ["explain", *arguments, "-n", case, "--kubeconfig", str(self.cluster.kubeconfig), "-o", "json"]
@@ -120,12 +122,13 @@ def live(module_cluster: Callable[..., LocalCluster], tmp_path_factory: pytest.T
     zones = {("eu-west-a", "eu-west-b"): 5, ("us-east-a", "us-east-b"): 5}
     Kubectl(cluster, "berth-system").apply(plans.topology(zones, {("eu-west", "us-east"): 80}))
     directory = tmp_path_factory.mktemp("controllers")
-    # A plan whose time is over on a busy machine is carried out as far as it goes, and others may be in between.
+    # A plan whose time is over on a busy machine is carried out as far as it goes, and others may be in between; and
+    # where pods come slowly, those that are there are not planned without the others.
     controller = ControllerProcess.start(
         ["appgroup", "networktopology", "placement"],
         kubeconfig=cluster.kubeconfig,
         directory=directory,
-        arguments=["--no-leader-elect", *configuration(directory, profile(planningSeconds=60))],
+        arguments=["--no-leader-elect", *configuration(directory, profile(planningSeconds=60, waitSeconds=600))],
     ).wait_ready()
     made = Live(cluster)
     try:
@@ -223,7 +226,7 @@ def test_a_rollout_ends_where_it_is_said_to(live: Live, case: str) -> None:
     for name in WORKLOADS:
         kubectl("rollout", "restart", f"deployment/{name}")
     for name in WORKLOADS:
-        kubectl("rollout", "status", f"deployment/{name}", "--timeout=120s")
+        kubectl("rollout", "status", f"deployment/{name}", "--timeout=240s")
     pods = live.settled(case, REPLICAS * len(WORKLOADS))
     assert not known & {pod["metadata"]["name"] for pod in pods}
     said = check_figures(live, case)
