@@ -170,11 +170,13 @@ def has_left(cgroup: Path, cpus: frozenset[int], first: int, *, proc: Path = PRO
 def allowed(pid: int, *, proc: Path = PROC) -> frozenset[int]:
     """Return the CPUs that the kernel lets a process use; none of one that has ended or cannot be seen."""
     try:
-        lines = (proc / str(pid) / "status").read_text().splitlines()
+        # Not as text: the first line is the process's name, for which it may choose any bytes.
+        lines = (proc / str(pid) / "status").read_bytes().splitlines()
     except OSError:
         return frozenset()
     return next(
-        (parse_cpulist(line.split()[1]) for line in lines if line.startswith("Cpus_allowed_list:")), frozenset()
+        (parse_cpulist(line.split()[1].decode()) for line in lines if line.startswith(b"Cpus_allowed_list:")),
+        frozenset(),
     )
 
 

@@ -5,6 +5,9 @@ What the kernel itself makes of writes is in tests/integration/test_pinning_cpus
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,16 +124,30 @@ def test_with_version_2_cgroups_inside_are_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        pytest.param("Name:\tx\nCpus_allowed_list:\t0-2,5\n", {0, 1, 2, 5}, id="a list"),
-        pytest.param("Name:\tx\n", set(), id="an old kernel"),
+        pytest.param(b"Name:\tx\nCpus_allowed_list:\t0-2,5\n", {0, 1, 2, 5}, id="a list"),
+        pytest.param(b"Name:\t\xff\x1cx\x85\nCpus_allowed_list:\t0-2,5\n", {0, 1, 2, 5}, id="a name that is no text"),
+        pytest.param(b"Name:\tx\n", set(), id="an old kernel"),
         pytest.param(None, set(), id="ended"),
     ],
 )
-def test_where_a_process_may_run(tmp_path: Path, status: str | None, expected: set[int]) -> None:
+def test_where_a_process_may_run(tmp_path: Path, status: bytes | None, expected: set[int]) -> None:
     if status is not None:
         (tmp_path / "7").mkdir()
-        (tmp_path / "7" / "status").write_text(status)
+        (tmp_path / "7" / "status").write_bytes(status)
     assert allowed(7, proc=tmp_path) == expected
+
+
+def test_a_process_may_call_itself_by_any_bytes() -> None:
+    """What it takes for a name is the kernel's first line about it, and any pod's process may choose that."""
+    program = r"open('/proc/self/comm', 'wb').write(b'\xff\x1c'); print(flush=True); open(0).read()"
+    command = [sys.executable, "-S", "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert b"\xff" in Path(f"/proc/{process.pid}/comm").read_bytes()
+        assert allowed(process.pid) >= os.sched_getaffinity(process.pid)
+        process.stdin.close()
 
 
 def test_processes_that_run_elsewhere(tmp_path: Path) -> None:
