@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-_COMMANDS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters but tab and line feed, and those that turn the direction of writing."""
+_COMMANDS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters but tab and line feed, those that turn the direction of writing, and what stands for a byte of a
+file's name that is no text, which nothing can encode."""
 
 
 def listed(items: Sequence[str], *, limit: int = 10, separator: str = ", ") -> str:

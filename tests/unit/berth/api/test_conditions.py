@@ -63,9 +63,9 @@ def test_a_long_message_is_cut_to_what_the_api_takes() -> None:
 
 
 def test_what_a_message_quotes_forges_no_line_and_commands_no_terminal() -> None:
-    update = ConditionUpdate("Ordered", False, "Cycle", 'no "a\nStatus: True\x1b[2J\u202e"')
+    update = ConditionUpdate("Ordered", False, "Cycle", 'no "a\nStatus: True\x1b[2J\u202e\udcff"')
     after = apply((), [update], observed_generation=1, now=NOON)
-    assert after[0].message == 'no "a\\nStatus: True\\x1b[2J\\u202e"'
+    assert after[0].message == 'no "a\\nStatus: True\\x1b[2J\\u202e\\udcff"'
 
 
 def test_several_updates_are_made_together() -> None:

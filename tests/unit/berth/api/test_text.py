@@ -71,6 +71,7 @@ def test_a_share_is_none_or_all_only_if_it_is(value: float, text: str) -> None:
         pytest.param("\x1b[31mred\r", "\\x1b[31mred\\r", id="escape sequence"),
         pytest.param("a\x9b2J\x00\x7f", "a\\x9b2J\\x00\\x7f", id="other controls"),
         pytest.param("a\u202eb", "a\\u202eb", id="direction of writing"),
+        pytest.param("a\udcffb", "a\\udcffb", id="a byte of a file's name that is no text"),
     ],
 )
 def test_text_that_commands_a_terminal_is_written_out(text: str, shown: str) -> None:
