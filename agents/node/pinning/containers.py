@@ -7,7 +7,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import structlog
@@ -141,16 +141,16 @@ class Containers:
         found = {}
         for container, text in stated.items():
             with contextlib.suppress(CgroupPathError):
-                path = self._hierarchy.cgroup(container_path(text))
-                if path.is_dir():
+                path = self._hierarchy.stated(container_path(text))
+                if path is not None:
                     found[container] = path
         # The runtime may see another part of the hierarchy than the agent, as inside a container of its own. All are
         # searched for at once: a node has thousands of cgroups, and a runtime that is silent places no container.
         return found | self._hierarchy.search_all(stated.keys() - found.keys())
 
     def _search(self, pod_uids: frozenset[str], others: Mapping[str, str]) -> list[Located]:
-        stated = {identity: self._hierarchy.cgroup(PurePosixPath("/") / path) for identity, path in others.items()}
-        found = {identity: ("", cgroup) for identity, cgroup in stated.items() if cgroup.is_dir()}
+        stated = {identity: self._hierarchy.stated(path) for identity, path in others.items()}
+        found = {identity: ("", cgroup) for identity, cgroup in stated.items() if cgroup is not None}
         found |= {identity: (uid, cgroup) for uid, identity, cgroup in self._hierarchy.containers_of(pod_uids)}
         return [
             self._known.get(identity) or Located(Container(identity, uid, identity[:12]), cgroup, 0)

@@ -43,6 +43,18 @@ class Hierarchy:
         """Return the directory of the cgroup with a path from the top of the hierarchy."""
         return self.root / path.relative_to("/")
 
+    def stated(self, path: PurePosixPath | str) -> Path | None:
+        """Return the cgroup with a path from the top of the hierarchy, as a runtime or the journal states it.
+
+        None if it is not there, and of a path that leads to no container: to the top, or out of the hierarchy.
+        """
+        parts = [part for part in PurePosixPath(path).parts if part.strip("/")]
+        if not parts or ".." in parts:
+            return None
+        cgroup = self.root.joinpath(*parts)
+        # Path.is_dir raises an error where a name is too long for any directory.
+        return cgroup if os.path.isdir(cgroup) else None
+
     def path_of(self, cgroup: Path) -> PurePosixPath:
         """Return the path of a cgroup from the top of the hierarchy: the same wherever the hierarchy is mounted."""
         return PurePosixPath("/") / cgroup.relative_to(self.root)
@@ -52,8 +64,7 @@ class Hierarchy:
 
         None if there is none: the container has ended.
         """
-        path = self.cgroup(PurePosixPath("/") / stated)
-        return path if path.is_dir() else self.search(container_id)
+        return self.stated(stated) or self.search(container_id)
 
     def search(self, container_id: str) -> Path | None:
         """Return the cgroup of a container wherever it is; None if there is none."""

@@ -88,6 +88,34 @@ def test_a_container_is_found_wherever_the_hierarchy_is_mounted(tmp_path: Path) 
     assert host.find(ID, path) is None
 
 
+@pytest.mark.parametrize(
+    "stated",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("/", id="the top"),
+        pytest.param("/./", id="the top in other words"),
+        pytest.param("/../outside", id="outside of the hierarchy"),
+        pytest.param("/kubepods/../../outside", id="outside by a detour"),
+        pytest.param("//kubepods", id="two slashes, and no cgroup"),
+        pytest.param("/" + "a" * 300, id="a name that is too long"),
+        pytest.param("/a\0b", id="a name that is none"),
+    ],
+)
+def test_a_path_that_leads_to_no_container_is_passed_over(tmp_path: Path, stated: str) -> None:
+    (tmp_path / "outside").mkdir()
+    hierarchy = Hierarchy(tmp_path / "cpuset", Version.V1)
+    cgroup = hierarchy.root / "elsewhere" / ID
+    cgroup.mkdir(parents=True)
+    assert hierarchy.find(ID, stated) == cgroup, "it is searched for"
+    assert hierarchy.find("0" * 64, stated) is None
+
+
+def test_two_slashes_are_one(tmp_path: Path) -> None:
+    hierarchy = Hierarchy(tmp_path, Version.V1)
+    (tmp_path / "kubepods" / "c").mkdir(parents=True)
+    assert hierarchy.find(ID, "//kubepods//c") == tmp_path / "kubepods" / "c"
+
+
 def test_a_pod_that_goes_while_its_containers_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone, stays = (pod_path(Driver.CGROUPFS, QosClass.BURSTABLE, uid) for uid in ("u1", "u2"))
     hierarchy = Hierarchy(tmp_path, Version.V1)
