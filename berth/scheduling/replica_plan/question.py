@@ -31,6 +31,7 @@ from berth.scheduling.replica_plan.rollout import replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader, TooManyRulesError
 from berth.scheduling.replica_plan.same_nodes import SameNodes
 from berth.scheduling.replica_plan.socket_harm import sharing_of
+from berth.scheduling.replica_plan.volume_room import volume_room
 from berth.scheduling.replicas.problem import Edge, Link, Nodes, PodSet, Problem, Workload
 
 Floats = npt.NDArray[np.float64]
@@ -108,6 +109,7 @@ def pose(
         return None
     infrastructure = current()
     sharing, charged = sharing_of(pod_sets, cache.state, interference)
+    volumes = volume_room(charged, cache.state)
     costs = infrastructure.infrastructure.location_cost
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
     problem = Problem(
@@ -115,6 +117,7 @@ def pose(
             cache.state,
             infrastructure,
             places,
+            volumes.free,
             _bandwidth(group, pod_sets, cache, infrastructure) if carried else None,
             _links(group, cache, infrastructure, places) if carried else (),
         ),
@@ -126,12 +129,12 @@ def pose(
             PodSet(
                 workload=number[pods.workload],
                 replicas=len(pods.candidates),
-                request=pods.request,
+                request=np.append(pods.request, taken),
                 mask=pods.mask,
                 cost=cost,
                 names_nodes=names_nodes(pods.template),
             )
-            for pods, cost in zip(charged, _charges(charged), strict=True)
+            for pods, taken, cost in zip(charged, volumes.requests, _charges(charged), strict=True)
         ],
         edges=[
             Edge(
@@ -175,18 +178,20 @@ def _nodes(
     state: ClusterState,
     infrastructure: InfrastructureState,
     places: Sequence[Place],
+    volumes: Ints,
     bandwidth: Floats | None,
     links: Sequence[Link],
 ) -> Nodes:
     exact, model = infrastructure.exact, infrastructure.infrastructure
     reserve: Ints = state.allocatable - exact.open
+    kept: Ints = np.hstack([reserve, np.zeros_like(volumes)])
     return Nodes(
-        free=state.allocatable - state.used,
+        free=np.hstack([state.allocatable - state.used, volumes]),
         location=model.location.astype(np.int64),
         location_cost=model.location_cost,
         zone=failure_zones(state),
         service_zone=zone_numbers(places),
-        reserve=reserve if reserve.any() else None,
+        reserve=kept if kept.any() else None,
         bandwidth=bandwidth,
         links=links,
     )

@@ -65,3 +65,19 @@ def test_members_of_a_group_with_one_volume_each(lab: Lab) -> None:
     one, two, three = (member(name, name, spec=using(f"local-{n}")) for n, name in enumerate("abc", start=1))
     assert set(where(lab.place(shop, one, two)).values()) == {"n1", "n3"}
     assert lab.place(shop, three).decisions == ()
+
+
+@pytest.mark.parametrize("limit", [{"maxNetworkCost": 1}, {}], ids=["calls stay in the zone", "calls may leave it"])
+@pytest.mark.parametrize("zones", [("z1", "z1", "z2", "z2", "z2"), ("z2", "z2", "z2", "z1", "z1")], ids=" ".join)
+def test_replicas_go_where_there_are_volumes_for_all_of_them(zones: tuple[str, ...], limit: dict[str, int]) -> None:
+    """Three replicas and a volume on each node: one zone has two nodes, the other three."""
+    lab = Lab([zoned(f"n{number}", zone, labels={"zone": f"n{number}"}) for number, zone in enumerate(zones)])
+    lab.cache.update_storage(storage_class("local", provisioner="kubernetes.io/no-provisioner"))
+    for number in range(3):
+        lab.cache.update_storage(claim(f"local-{number}", storageClassName="local"))
+    offer(lab, *(f"n{number}" for number in range(5)))
+    shop = lab.group(group_object("shop", *chain("a", "b", **limit)))
+    members = [member(f"a-{number}", "a", spec=using(f"local-{number}")) for number in range(3)]
+    chosen = where(lab.place(shop, *members, member("b", "b")))
+    assert {zones[int(node[1:])] for node in chosen.values()} == {"z2"}
+    assert len({chosen[pod.metadata.name] for pod in members}) == 3
