@@ -45,6 +45,7 @@ from controllers.networktopology.sources.base import (
     available,
     left_out,
 )
+from controllers.networktopology.sources.watches import Watches
 
 KEY_SEPARATOR: Final = ".destination."
 """Between the two node names of a key."""
@@ -129,6 +130,7 @@ class ConfigMaps(Source):
         """Start with none."""
         super().__init__(around)
         self._key_example = f"{key_prefix(self._percentile)}<node>{KEY_SEPARATOR}<node>"
+        self._watches = Watches()
         self._followed: dict[ConfigMapRef, _FollowedConfigMap] = {}
         self._followed_in: Counter[str] = Counter()
         self._refs: dict[TopologyKey, ConfigMapRef] = {}
@@ -205,13 +207,7 @@ class ConfigMaps(Source):
 
     async def run(self) -> None:
         """Keep the watches going for ever."""
-        try:
-            await super().run()
-        finally:
-            tasks = [followed.task for followed in self._followed.values()]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await self._watches.run()
 
     def _follow(self, key: TopologyKey, ref: ConfigMapRef) -> _FollowedConfigMap | None:
         if self._refs.get(key) != ref:
@@ -221,7 +217,7 @@ class ConfigMaps(Source):
             if self._followed_in[ref.namespace] == MAX_FOLLOWED:
                 self._left_out.setdefault(ref.namespace, set()).add(key)
                 return None
-            followed = self._followed[ref] = _FollowedConfigMap(self._client, ref, self._changed)
+            followed = self._followed[ref] = _FollowedConfigMap(self._client, ref, self._changed, self._watches)
             self._followed_in[ref.namespace] += 1
         followed.named_by.add(key)
         self._refs[key] = ref
@@ -231,14 +227,16 @@ class ConfigMaps(Source):
 class _FollowedConfigMap:
     """One ConfigMap with its watch."""
 
-    def __init__(self, client: ApiClient, ref: ConfigMapRef, changed: Callable[[TopologyKey], None]) -> None:
+    def __init__(
+        self, client: ApiClient, ref: ConfigMapRef, changed: Callable[[TopologyKey], None], watches: Watches
+    ) -> None:
         self.named_by: set[TopologyKey] = set()
         self.reflector: Reflector[SourceConfigMap] = Reflector(
             client, SOURCE_CONFIGMAPS, namespace=ref.namespace, field_selector=ref.field_selector
         )
         self.reflector.add_handler(self._object_changed)
         self._changed = changed
-        self.task = asyncio.create_task(self._run())
+        self.task = watches.start(self._run())
 
     async def _run(self) -> None:
         await run_together(self.reflector.run(), self._tell_when_synced())

@@ -23,6 +23,7 @@ from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.errors import ApiError
 from berth.kube.probe_reports import FRESH_AGE, PROBE_REPORTS, Report
 from berth.kube.reflector import Reflector
+from berth.runtime.component import run_together
 from berth.runtime.operator import why_refused
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
@@ -40,6 +41,7 @@ from controllers.networktopology.sources.cluster_wide import ClusterWideSource
 from controllers.networktopology.sources.probe_measurements import CLOCK_TOLERANCE, read_reports
 from controllers.networktopology.sources.reported_time import ReportedTime, clock_comparison
 from controllers.networktopology.sources.steady_clock import Present, SteadyClock
+from controllers.networktopology.sources.watches import Watches
 
 log = structlog.get_logger(__name__)
 
@@ -78,6 +80,7 @@ class ProbeReports(ClusterWideSource):
         """Start without knowing whether there are any."""
         super().__init__(around)
         self._reflector: Reflector[Report] | None = None
+        self._watches = Watches()
         self._following: asyncio.Task[None] | None = None
         self._looked = False
         self._absences = 0
@@ -210,16 +213,12 @@ class ProbeReports(ClusterWideSource):
     async def run(self) -> None:
         """Follow the kind while it is there, for ever."""
         self._context.checks.add_health("watch probereports", self._silence)
-        telling = asyncio.create_task(self._tell())
-        try:
-            while True:
-                await self._look()
-                await asyncio.sleep(RETRY_SECONDS if self._problem else CHECK_SECONDS)
-        finally:
-            tasks = [telling, *([self._following] if self._following else [])]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await run_together(self._watches.run(), self._tell(), self._look_again_and_again())
+
+    async def _look_again_and_again(self) -> None:
+        while True:
+            await self._look()
+            await asyncio.sleep(RETRY_SECONDS if self._problem else CHECK_SECONDS)
 
     async def _look(self) -> None:
         """Begin or end to follow, as the kind is there or not."""
@@ -251,7 +250,7 @@ class ProbeReports(ClusterWideSource):
     def _follow(self) -> None:
         self._reflector = Reflector(self._client, PROBE_REPORTS)
         self._reflector.add_batch_handler(self._news.set)
-        self._following = asyncio.create_task(self._reflector.run())
+        self._following = self._watches.start(self._reflector.run())
 
     def _absent(self) -> None:
         self._problem = ""
