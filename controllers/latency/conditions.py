@@ -117,14 +117,13 @@ def _within_limits(facts: Facts) -> ConditionUpdate:
     if worst is None or worst.state is NodeState.UNKNOWN:
         message = "not all nodes with pods are measured" if nodes else "no pod has a node"
         return ConditionUpdate(CONDITION_WITHIN_LIMITS, ConditionStatus.UNKNOWN, "NotMeasured", message)
-    texts = listed([told(known) for known in sorted(nodes, key=far, reverse=True)])
     if worst.state is NodeState.INVALID:
-        return ConditionUpdate(CONDITION_WITHIN_LIMITS, False, "BeyondHardLimit", _and_what_next(facts, texts))
+        return ConditionUpdate(CONDITION_WITHIN_LIMITS, False, "BeyondHardLimit", _nodes_and_what_next(facts, nodes))
     if worst.state is NodeState.HARD_VALID:
-        return ConditionUpdate(CONDITION_WITHIN_LIMITS, False, "BeyondSoftLimit", _and_what_next(facts, texts))
+        return ConditionUpdate(CONDITION_WITHIN_LIMITS, False, "BeyondSoftLimit", _nodes_and_what_next(facts, nodes))
     if facts.spec.objective is Objective.MINIMUM and facts.wish is not None:
-        return ConditionUpdate(CONDITION_WITHIN_LIMITS, True, "NearerIsKnown", f"{texts}; {facts.wish.message}")
-    return ConditionUpdate(CONDITION_WITHIN_LIMITS, True, "Within", texts)
+        return ConditionUpdate(CONDITION_WITHIN_LIMITS, True, "NearerIsKnown", _nodes_and_what_next(facts, nodes))
+    return ConditionUpdate(CONDITION_WITHIN_LIMITS, True, "Within", _told(nodes))
 
 
 def users_within_limits(facts: Facts, each: EachUser) -> ConditionUpdate:
@@ -147,6 +146,19 @@ def users_within_limits(facts: Facts, each: EachUser) -> ConditionUpdate:
     if reason == "Within":
         return ConditionUpdate(CONDITION_WITHIN_LIMITS, True, reason, text)
     return ConditionUpdate(CONDITION_WITHIN_LIMITS, False, reason, _and_what_next(facts, text))
+
+
+def _nodes_and_what_next(facts: Facts, nodes: Sequence[NodeStatus]) -> str:
+    if facts.wish is None or open_moves(facts.status):
+        return _and_what_next(facts, _told(nodes))
+    # What is wished for says how far the node is that the pod should leave.
+    others = [known for known in nodes if known.node != facts.wish.pod.node]
+    return "; ".join([*([_told(others)] if others else []), facts.wish.message])
+
+
+def _told(nodes: Sequence[NodeStatus]) -> str:
+    """Nodes with their round trips, the farthest first; each once, however many pods are on it."""
+    return listed(list(dict.fromkeys(told(known) for known in sorted(nodes, key=far, reverse=True))))
 
 
 def _and_what_next(facts: Facts, texts: str) -> str:

@@ -89,6 +89,36 @@ def test_reasons(given: Facts, working: str, limits: str, moving: str) -> None:
     assert [update.reason for update in conditions(given)] == [working, limits, moving]
 
 
+IN_BETWEEN = known("a", 120, NodeState.INVALID), known("b", 60, NodeState.HARD_VALID)
+BEYOND = WISH._replace(message="a at 120.0 ms is beyond the hard limit of 80 ms; c at 20.0 ms")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "given", "text"),
+    [
+        pytest.param("a", facts(nodes=FAR), "a at 120.0 ms; no better node with room is known", id="no better node"),
+        pytest.param("a", facts(nodes=FAR, wish=BEYOND), BEYOND.message, id="a move that waits"),
+        pytest.param(
+            "ab", facts(nodes=IN_BETWEEN, wish=BEYOND), f"b at 60.0 ms; {BEYOND.message}", id="of one of two pods"
+        ),
+        pytest.param("aa", facts(nodes=FAR, wish=BEYOND), BEYOND.message, id="of one of two pods on a node"),
+        pytest.param(
+            "aa", facts(nodes=FAR), "a at 120.0 ms; no better node with room is known", id="two pods on a node"
+        ),
+        pytest.param(
+            "a",
+            facts(nodes=FAR, wish=BEYOND, moves=(move(Outcome.CREATING),)),
+            "a at 120.0 ms; a pod is moving",
+            id="a move that goes on",
+        ),
+    ],
+)
+def test_each_node_is_named_once(nodes: str, given: Facts, text: str) -> None:
+    pods = tuple(Pod(f"web-{at}", node) for at, node in enumerate(nodes))
+    _, within, _ = conditions(given._replace(view=given.view._replace(pods=pods)))
+    assert within.message == text
+
+
 def test_figures_are_those_of_the_pods_nodes() -> None:
     nodes = (known("a", 60, NodeState.HARD_VALID), known("b", 20, NodeState.SOFT_VALID), known("c", 500))
     moves = (move(Outcome.CONFIRMED, -4000), move(Outcome.CONFIRMED, -60))
