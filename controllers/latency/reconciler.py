@@ -19,6 +19,7 @@ from berth.api.latencypolicy import (
     API_VERSION,
     KIND,
     MANAGER,
+    AnnotatedLimits,
     Exploration,
     LatencyPolicy,
     LatencyPolicyStatus,
@@ -32,7 +33,7 @@ from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.latency import moves
 from berth.scheduling.latency.set_back import as_of
 from berth.scheduling.latency.situation import Action, Create, Evict, Probe, Steer
-from berth.scheduling.latency.stated_limits import annotated_limits, with_limits
+from berth.scheduling.latency.stated_limits import UnreadableLimitError, annotated_limits, with_limits
 from controllers.latency import conditions, events, metrics
 from controllers.latency.candidates import Candidates
 from controllers.latency.deciding import Deciding, given_up, without_users
@@ -174,13 +175,12 @@ class Reconciler:
     def _decide(self, key: str, policy: LatencyPolicy, now: datetime) -> _Decided:
         target = target_of(policy)
         deployment = self._workloads.deployment(target)
-        obstacle = self._workloads.obstacle(policy, self._policies)
+        obstacle, limits = self._workloads.obstacle(policy, self._policies), _annotated(policy, deployment)
         if obstacle is not None or deployment is None:
             status = without_users(given_up(as_of(policy.status, now)))
             found = self._scaling(status, deployment, now) if deployment is not None else Scaling(None)
-            status = status.model_copy(update={"surge": found.surge})
+            status = status.model_copy(update={"surge": found.surge, "annotated_limits": limits})
             return _Decided(status, conditions.obstructed(obstacle) if obstacle else [], scaling=found)
-        limits = annotated_limits(policy.spec, deployment.spec.template.metadata.annotations)
         policy = policy.model_copy(update={"spec": with_limits(policy.spec, limits)})
         chosen = self._deciding.choose(key, policy, self._scaler.replicas(deployment), now)
         status, actions, notes = chosen.status, chosen.actions, list[Note]()
@@ -322,6 +322,16 @@ class Reconciler:
         ]
         news = events.move_news(reference, policy.status.moves, status.moves)
         return [*found, *news]
+
+
+def _annotated(policy: LatencyPolicy, deployment: Deployment | None) -> AnnotatedLimits | None:
+    """The limits that annotations of the workload's pods state; none where they cannot be read, an obstacle."""
+    if deployment is None:
+        return None
+    try:
+        return annotated_limits(policy.spec, deployment.spec.template.metadata.annotations)
+    except UnreadableLimitError:
+        return None
 
 
 def _is_to_go(name: str, actions: tuple[Action, ...]) -> bool:

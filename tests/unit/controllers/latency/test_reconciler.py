@@ -260,6 +260,37 @@ async def test_a_policy_that_cannot_be_carried_out_moves_nothing(stand: Stand) -
     assert stand.notes.reasons == ["TargetNotFound"]
 
 
+HARD = {"hard_max_latency": "80"}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "scheduler", "spec", "limits"),
+    [
+        pytest.param(HARD, "other", {}, {"hardMaxLatency": 80}, id="others place the pods"),
+        pytest.param({"hard_max_latency": "near"}, "berth-scheduler", {}, None, id="they cannot be read any more"),
+        pytest.param(HARD, "other", {"hardMaxLatency": 50}, None, id="the policy states limits itself"),
+        pytest.param(None, "", {}, None, id="the Deployment is gone"),
+    ],
+)
+async def test_limits_of_annotations_are_those_of_today_also_where_nothing_can_be_done(
+    stand: Stand,
+    annotations: dict[str, str] | None,
+    scheduler: str,
+    spec: dict[str, Any],
+    limits: dict[str, int] | None,
+) -> None:
+    found = running(1)
+    if annotations is not None:
+        found.spec.template.metadata.annotations = annotations
+        found.spec.template.spec.scheduler_name = scheduler
+    stand.workloads.deployment_changed(running(1), found if annotations is not None else None)
+    stand.wants({"annotatedLimits": {"hardMaxLatency": 30}}, **({"hardMaxLatency": None} | spec))
+    await stand.reconciler.reconcile(KEY)
+    [(kind, body)] = stand.writes
+    assert kind == "status"
+    assert body["status"].get("annotatedLimits") == limits
+
+
 @pytest.mark.parametrize(
     ("replicas", "written"),
     [pytest.param(2, [1], id="as it was left"), pytest.param(5, [], id="somebody else has set it since")],
