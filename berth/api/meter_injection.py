@@ -18,6 +18,8 @@ PORT: Final = "metered"
 POD: Final = "has(object.spec.template) ? object.spec.template : object"
 """CEL: the pod, or the template of a workload's pods."""
 
+_TCP: Final = "p.?protocol.orValue('TCP') == 'TCP'"
+
 VARIABLES: Final[dict[str, str]] = {
     "pod": POD,
     "label": f"variables.pod.metadata.?labels[?'{LABEL_METER}'].orValue('')",
@@ -33,8 +35,8 @@ VARIABLES: Final[dict[str, str]] = {
     "meterPorts": "variables.meter.?ports.orValue([]).map(p, p.containerPort)",
     # Of containers that listen on TCP, the ports.
     "declared": (
-        "variables.pod.spec.containers.map(c, c.?ports.orValue([])"
-        ".filter(p, p.?protocol.orValue('TCP') == 'TCP').map(p, p.containerPort)).filter(ports, size(ports) > 0)"
+        f"variables.pod.spec.containers.map(c, c.?ports.orValue([]).filter(p, {_TCP}).map(p, p.containerPort))"
+        ".filter(ports, size(ports) > 0)"
     ),
     "stated": f"variables.pod.metadata.?annotations[?'{ANNOTATION_METER_PORT}'].orValue('')",
     "port": (
@@ -69,7 +71,8 @@ RULES: Final = (
         f"have the application listen on another, or change PodTemplate {CONTAINER}'",
     ),
     Rule(
-        "!variables.containers.exists(c, c.?ports.orValue([]).exists(p, p.containerPort in variables.meterPorts))",
+        f"!variables.containers.exists(c, c.?ports.orValue([]).exists(p, {_TCP} && "
+        "p.containerPort in variables.meterPorts))",
         f"'spec.containers: one declares a port of the meter{_NONE}"
         f"have it listen on another, or change PodTemplate {CONTAINER}'",
     ),

@@ -136,6 +136,11 @@ GIVEN = [
     pytest.param(
         pod(container("web", 80), container("dns", ports=[{"containerPort": 53, "protocol": "UDP"}])), "80", id="udp"
     ),
+    pytest.param(
+        pod(container("web", 80), container("voice", ports=[{"containerPort": 9480, "protocol": "UDP"}])),
+        "80",
+        id="the-meters-port-by-udp",
+    ),
     pytest.param(pod(initContainers=[container("first"), container("proxy", 15001)]), "8080", id="others-start-first"),
     pytest.param(pod(volumes=[{"name": "data", "emptyDir": {}}]), "8080", id="volumes"),
     pytest.param(pod(automountServiceAccountToken=False), "8080", id="no-token-of-the-account"),
