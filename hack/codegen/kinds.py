@@ -263,8 +263,8 @@ LATENCYPOLICY: Final = KindSpec(
     columns=(
         Column(name="Target", type="string", path=".spec.targetRef.name", description="Workload that it is about."),
         Column(name="Objective", type="string", path=".spec.objective", description="What pods move for.", wide=True),
-        Column(name="Hard", type="integer", path=".spec.hardMaxLatency", description="Hard limit in milliseconds."),
-        Column(name="Soft", type="integer", path=".spec.softMaxLatency", description="Soft limit in milliseconds."),
+        Column(name="Hard", type="integer", path="..hardMaxLatency", description="Hard limit in milliseconds."),
+        Column(name="Soft", type="integer", path="..softMaxLatency", description="Soft limit in milliseconds."),
         Column(name="State", type="string", path=".status.state", description="States of the nodes that pods are on."),
         Column(
             name="P50", type="string", path=".status.p50", description="Median round trip of the farthest of these."

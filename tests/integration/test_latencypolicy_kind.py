@@ -125,6 +125,27 @@ def test_its_columns_say_whether_it_works(kubectl: Kubectl) -> None:
     assert line.split()[:-1] == columns
 
 
+@pytest.mark.parametrize(
+    ("spec", "annotated", "limits"),
+    [
+        pytest.param(LIMITS, None, ["80", "30"], id="of the policy"),
+        pytest.param({"softMaxLatency": 30}, None, ["", "30"], id="one of the policy"),
+        pytest.param({}, {"hardMaxLatency": 60, "softMaxLatency": 20}, ["60", "20"], id="of annotations"),
+        pytest.param({}, {"hardMaxLatency": 60}, ["60", ""], id="one of annotations"),
+        pytest.param({}, None, ["", ""], id="none"),
+    ],
+)
+def test_its_columns_show_the_limits_that_count(
+    kubectl: Kubectl, spec: dict[str, Any], annotated: dict[str, int] | None, limits: list[str]
+) -> None:
+    kubectl.apply(policy(**spec))
+    status = {"state": "SoftValid"} | ({"annotatedLimits": annotated} if annotated else {})
+    set_status(kubectl, policy(**spec) | {"status": status})
+    head, line = kubectl("get", "latencypolicies", "web").splitlines()
+    hard, soft, state = (head.index(name) for name in ("HARD", "SOFT", "STATE"))
+    assert [line[hard:soft].strip(), line[soft:state].strip()] == limits
+
+
 def test_the_largest_status_is_stored(kubectl: Kubectl) -> None:
     kubectl.apply(policy(**LIMITS))
     name = "n" * 200
