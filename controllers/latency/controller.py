@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -23,7 +22,7 @@ from controllers.latency.desk import FrontDesk
 from controllers.latency.endpoint import Endpoint
 from controllers.latency.evictions import Evictions
 from controllers.latency.handlers import Handlers
-from controllers.latency.identity import load_identity, publish
+from controllers.latency.identity import keep_published, load_identity
 from controllers.latency.objects import AUTOSCALERS, DEPLOYMENTS, NETWORK_NODES
 from controllers.latency.observations import Observations
 from controllers.latency.orders import Orders
@@ -122,8 +121,7 @@ class LatencyController:
         site = await endpoint.start(settings.listen, settings.port, server_context(identity.pair))
         try:
             address = f"[{settings.address}]" if ":" in settings.address else settings.address
-            await publish(client, namespace, f"https://{address}:{site.port}", identity.pair.certificate)
             log.info("listening", port=site.port, address=settings.address)
-            await asyncio.Event().wait()
+            await keep_published(client, namespace, f"https://{address}:{site.port}", identity.pair.certificate)
         finally:
             await site.stop()

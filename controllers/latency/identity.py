@@ -6,19 +6,20 @@ keep their names.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hashlib
 import hmac
 import secrets
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 import structlog
 
 from berth.api.latency_exchange import CONFIGMAP, CONFIGMAP_CA, CONFIGMAP_URL
 from berth.api.latencypolicy import MANAGER
-from berth.kube.client import ApiClient
+from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.resources import CONFIGMAPS, SECRETS
 from controllers.latency.certificate import KeyPair, is_usable, make_key_pair
@@ -30,6 +31,8 @@ SECRET: Final = "berth-latency"  # noqa: S105 - the name of the object
 _CERTIFICATE, _KEY, _USERS = "tls.crt", "tls.key", "users.key"
 _KEY_BYTES: Final = 32
 _ATTEMPTS: Final = 3
+PUBLISH_SECONDS: Final = 20.0
+"""Seconds from one write of where the endpoint is to the next; one that changes nothing is none to the API server."""
 _FORBIDDEN: Final = 403
 
 
@@ -85,6 +88,23 @@ async def publish(client: ApiClient, namespace: str, url: str, certificate: byte
         "data": {CONFIGMAP_URL: url, CONFIGMAP_CA: certificate.decode()},
     }
     await client.apply(CONFIGMAPS, CONFIGMAP, body, field_manager=MANAGER, namespace=namespace)
+
+
+async def keep_published(
+    client: ApiClient, namespace: str, url: str, certificate: bytes, *, every: float = PUBLISH_SECONDS
+) -> NoReturn:
+    """Write it now, and again after so many seconds, whatever became of it: nobody would find the endpoint any more.
+
+    Raises:
+        ApiError, aiohttp.ClientError, OSError: it cannot be written the first time; later trouble is logged.
+    """
+    await publish(client, namespace, url, certificate)
+    while True:
+        await asyncio.sleep(every)
+        try:
+            await publish(client, namespace, url, certificate)
+        except (ApiError, *TRANSPORT_ERRORS) as error:
+            log.warning("where to find the endpoint cannot be written", configmap=CONFIGMAP, error=str(error))
 
 
 async def _get(client: ApiClient, namespace: str) -> dict[str, Any] | None:

@@ -177,6 +177,22 @@ def test_latency_writes_its_keys_and_applying_the_manifests_again_leaves_them(
     api.close()
 
 
+def test_latency_says_again_where_it_is_after_somebody_has_deleted_that(secured: LocalCluster, start: Start) -> None:
+    api, path = secured.api(), f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+
+    def there() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = api.request("GET", path)["items"]
+        return [each for each in found if each["metadata"]["name"] == "berth-latency" and "url" in each.get("data", {})]
+
+    process = start("latency")
+    [before] = eventually(there, timeout=60.0, what="where it is")
+    secured.kubectl("delete", "configmap", "berth-latency", "-n", NAMESPACE)
+    [after] = eventually(there, timeout=120.0, what="where it is, again")
+    assert (after["data"], after["metadata"]["uid"] != before["metadata"]["uid"]) == (before["data"], True)
+    assert _refused(process) == []
+    api.close()
+
+
 KEPT = {"secrets": {"tls.crt", "tls.key", "users.key"}, "configmaps": {"url", "ca.crt"}}
 """What the latency controller writes into objects that the manifests have."""
 
