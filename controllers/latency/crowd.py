@@ -29,6 +29,8 @@ TRY_ANOTHER: Final = timedelta(seconds=5)
 """When another is tried where nobody of the prefix has answered."""
 ASK_AGAIN: Final = timedelta(minutes=10)
 """How long who did not answer is left alone."""
+BOTH: Final = timedelta(seconds=60)
+"""How long who comes by IPv4 and IPv6 in turn counts as where the first of them is: browsers choose anew each time."""
 MOST_MEMBERS: Final = 2 * MAX_ASSOCIATIONS
 """Users of whom something is kept until those are let go who are not in the table any more."""
 MOST_PROBED: Final = 100
@@ -43,8 +45,13 @@ class _Member:
     prefix: str
     address: str = ""
     windows: dict[tuple[str, MeasurementSource], Window] = field(default_factory=dict)
+    seen: datetime | None = None
     asked: datetime | None = None
     answered: bool = False
+
+    def comes_by_both(self, prefix: str, now: datetime) -> bool:
+        """Whether a prefix is of the other version of IP than that by which the user has just been heard of."""
+        return self.seen is not None and abs(now - self.seen) <= BOTH and (":" in prefix) is not (":" in self.prefix)
 
 
 class Crowd:
@@ -81,10 +88,13 @@ class Crowd:
                 continue
             time = time_of(user, now)
             known = self._members.get(user.user)
-            prefix = prefix_of(user.address) or (known.prefix if known is not None else user.user)
+            there = prefix_of(user.address)
+            stays = known is not None and (not there or known.comes_by_both(there, time))
+            prefix = known.prefix if known is not None and stays else there or user.user
             if self.table.see(user.user, prefix, time) or known is None:
                 known = self._members[user.user] = _Member(prefix)
-            known.address = user.address if prefix == prefix_of(user.address) else known.address
+            if prefix == there:
+                known.address, known.seen = user.address, time
             window = known.windows.setdefault((place, source), Window())
             for value in user.microseconds[-LENGTH:]:
                 window.add(value, time)

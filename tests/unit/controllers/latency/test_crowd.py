@@ -110,6 +110,27 @@ def test_who_comes_from_elsewhere_is_measured_anew() -> None:
     assert known(crowd, "u", 2) == {"a": ("Meter", 90_000, 1)}
 
 
+def test_who_comes_by_ipv4_and_ipv6_in_turn_is_where_he_was() -> None:
+    crowd = Crowd(NOW)
+    for at in range(0, 120, 10):
+        serve(crowd, told("u", 20_000, address="2001:db8:1::7" if at % 20 else "203.0.113.7"), at=at)
+    assert known(crowd, "u", 110) == {"a": ("Meter", 20_000, 12)}
+    assert crowd.due(later(110), lambda _: True) == ["203.0.113.7"]
+    serve(crowd, told("u", 21_000, address="198.51.100.7"), at=111)
+    assert known(crowd, "u", 111) == {"a": ("Meter", 21_000, 1)}, "another network of the same"
+
+
+def test_who_is_not_heard_of_any_more_by_the_one_is_where_he_is_by_the_other() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, told("u", 20_000, address="203.0.113.7"))
+    for at in (1, 30, 60):
+        serve(crowd, told("u", 20_000, address="2001:db8:1::7"), at=at)
+    assert known(crowd, "u", 60) == {"a": ("Meter", 20_000, 4)}
+    serve(crowd, told("u", 90_000, address="2001:db8:1::7"), at=61)
+    assert known(crowd, "u", 61) == {"a": ("Meter", 90_000, 1)}
+    assert crowd.due(later(61), lambda _: True) == ["2001:db8:1::7"]
+
+
 def test_who_is_silent_for_long_is_forgotten() -> None:
     crowd = Crowd(NOW)
     serve(crowd, told("u", 20_000, address="203.0.113.7"))
