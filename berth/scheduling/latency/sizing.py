@@ -32,13 +32,20 @@ def replicas(costs: Costs, candidates: Sequence[int], spec: LatencyPolicySpec, n
         return min(least, most)
     limit = Limits.of(spec).hard
     fewest = worth(costs.microseconds, candidates, limit).beyond
-    reached: list[int] = []
-    for count in range(1, most + 1):
+
+    def beyond(count: int) -> int:
         nodes = best_nodes(costs.microseconds, candidates, count, limit)
-        reached.append(worth(costs.microseconds, nodes, limit).beyond)
-        if reached[-1] == fewest:
-            break
-    needed = reached.index(min(reached)) + 1
+        return worth(costs.microseconds, nodes, limit).beyond
+
+    # Each further pod serves more, until all are served that can be: so twice as many are tried, and then halfway.
+    few, needed = 0, 1
+    while beyond(needed) > fewest:
+        if needed == most:
+            return most
+        few, needed = needed, min(2 * needed, most)
+    while needed - few > 1:
+        middle = (few + needed) // 2
+        few, needed = (few, middle) if beyond(middle) <= fewest else (middle, needed)
     return min(most, max(least, needed + 1))
 
 

@@ -165,10 +165,18 @@ class UserTable:
             if len(rows) == 1:
                 continue
             part, unsure = found[rows], few[rows]
-            for column in np.flatnonzero(unsure.any(axis=0) & ~np.isnan(part).all(axis=0)):
-                values = part[~np.isnan(part[:, column]), column]
-                part[unsure[:, column], column] = np.median(values)
-            found[rows] = part
+            found[rows] = np.where(unsure, _medians(part), part)
+
+
+def _medians(values: Floats) -> Floats:
+    """float64[n], the median of what is known of each column of float64[u, n]; nan where nothing is.
+
+    All columns at once: one by one, a thousand users of 100 networks and 256 nodes took half a second.
+    """
+    # Sorted, what is not known is last.
+    ordered, known, columns = np.sort(values, axis=0), (~np.isnan(values)).sum(axis=0), np.arange(values.shape[1])
+    middle: Floats = ordered[np.maximum(known - 1, 0) // 2, columns] + ordered[known // 2 % len(values), columns]
+    return middle / 2
 
 
 def _stands(before: Measurement, measurement: Measurement) -> bool:
