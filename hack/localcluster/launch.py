@@ -14,7 +14,7 @@ from hack.localcluster.kubelets import processes as nodes
 from hack.localcluster.processes import ProcessRecord
 from hack.localcluster.rest import Api
 
-READY_TIMEOUT = 60.0
+READY_TIMEOUT = 180.0
 """Seconds that a component may take until it is ready."""
 ATTEMPTS = 5
 """Starts of one component when its port turns out to be taken."""

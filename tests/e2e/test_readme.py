@@ -38,7 +38,7 @@ def shell() -> Iterator[subprocess.CompletedProcess[str]]:
             ["bash", "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=1500
         )
     finally:
-        subprocess.run(["make", "demo-down"], cwd=REPOSITORY, capture_output=True, check=False, timeout=120)
+        subprocess.run(["make", "demo-down"], cwd=REPOSITORY, capture_output=True, check=False, timeout=400)
 
 
 @pytest.mark.timeout(1800)
@@ -83,7 +83,7 @@ def shown_by(command: str, tmp_path: Path) -> str:
             command.split(), cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=900
         )
     finally:
-        subprocess.run(["make", "demo-down"], cwd=REPOSITORY, capture_output=True, check=False, timeout=120)
+        subprocess.run(["make", "demo-down"], cwd=REPOSITORY, capture_output=True, check=False, timeout=400)
     assert shown.returncode == 0, f"{shown.stdout[-4000:]}\n{shown.stderr[-4000:]}"
     return shown.stdout
 
