@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-import msgspec
-
 from berth.api.base import read_timestamp
 from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
+from berth.kube.managed_fields import owned_items
 from controllers.networktopology.aggregation import Pair
 from controllers.networktopology.compute import Costs
 
@@ -70,9 +69,7 @@ def ownership(managed_fields: Iterable[Mapping[str, Any]]) -> Ownership:
     for entry in managed_fields:
         if entry.get("manager") != FIELD_MANAGER or entry.get("operation") != "Apply" or entry.get("subresource"):
             continue
-        fields = entry.get("fieldsV1", {}).get("f:spec", {}).get("f:weights", {})
-        keys = [msgspec.json.decode(field[2:]) for field in fields if field.startswith("k:")]
-        names = frozenset(key["name"] for key in keys if "name" in key)
+        names = frozenset(owned_items(entry, "spec", "weights", key="name"))
         moment = entry.get("time")
         return Ownership(names, read_timestamp(moment) if moment and names else None)
     return Ownership()

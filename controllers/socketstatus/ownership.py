@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from berth.api.socketstatus import PLACEMENT_MANAGER, REPAIRING_MANAGER
+from berth.kube.managed_fields import owned_items
 
 BERTH: Final = frozenset({PLACEMENT_MANAGER, REPAIRING_MANAGER})
 """Field managers whose sockets this controller may change."""
@@ -23,9 +22,7 @@ def movable(managed_fields: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     for entry in managed_fields:
         if entry.get("subresource"):
             continue
-        fields = entry.get("fieldsV1", {}).get("f:spec", {}).get("f:assignments", {})
-        for key, owned in fields.items():
-            if key.startswith("k:") and "f:socket" in owned:
-                uid = msgspec.json.decode(key[2:]).get("uid", "")
+        for uid, owned in owned_items(entry, "spec", "assignments", key="uid").items():
+            if "f:socket" in owned:
                 owners.setdefault(uid, set()).add(entry.get("manager", ""))
     return frozenset(uid for uid, managers in owners.items() if managers <= BERTH)

@@ -133,6 +133,11 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
         pytest.param([applied("Dijkstra", subresource="status")], Ownership(), id="of the status"),
         pytest.param([applied()], Ownership(), id="nothing left of it"),
         pytest.param([{**applied("x"), "fieldsV1": {}}], Ownership(), id="no fields"),
+        pytest.param(
+            [{**applied("x"), "fieldsV1": {"f:spec": {"f:weights": {'k:{"name":["x"]}': {}, "k:{": {}}}}}],
+            Ownership(),
+            id="stated by somebody, as the API server would not",
+        ),
     ],
 )
 def test_ownership(entries: list[dict[str, Any]], expected: Ownership) -> None:
