@@ -171,7 +171,9 @@ class AllocationWriter:
             answer = await self.client.apply(
                 NETWORK_TOPOLOGIES, meta.name, body, field_manager=FIELD_MANAGER, namespace=meta.namespace
             )
-        except (ApiError, *TRANSPORT_ERRORS) as error:
+            # What a proxy answers in the API server's place has written nothing.
+            generation = msgspec.json.decode(answer, type=_Written).metadata.generation
+        except (ApiError, *TRANSPORT_ERRORS, msgspec.DecodeError) as error:
             ALLOCATION_WRITES.labels("failed").inc()
             if not (isinstance(error, ApiError) and (error.not_found or error.conflict)):
                 name = f"{meta.namespace}/{meta.name}"
@@ -179,7 +181,6 @@ class AllocationWriter:
         else:
             ALLOCATION_WRITES.labels("written").inc()
             known.says = usage
-            generation = msgspec.json.decode(answer, type=_Written).metadata.generation
             if generation == known.generation + 1:
                 known.generation = generation  # our own write is no news
         await asyncio.sleep(PAUSE)

@@ -35,6 +35,7 @@ class Server:
         self.cache, self.writes, self.generation = cache, 0, 1
         self.weights = list(weights)
         self.error: Exception | None = None
+        self.proxy: bytes | None = None
         self.show()
 
     def show(self) -> None:
@@ -53,6 +54,8 @@ class Server:
         assert (name, namespace, field_manager) == ("net", "default", "berth-placement")
         if self.error is not None:
             raise self.error
+        if self.proxy is not None:
+            return self.proxy
         self.writes += 1
         others = [item for item in self.weights if item["name"] != WEIGHTS_ALLOCATED]
         self.edit(*others, *body["spec"]["weights"])
@@ -286,6 +289,27 @@ class TestHalfCounted:
             written.append(world.server.writes)
             self.edit(world, "Cluster" if number % 2 == 0 else "Local")
         assert written == [1] * (len(written) - 1) + [2]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"<html>Welcome</html>", id="html"),
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"null", id="null"),
+        pytest.param(b'{"metadata": {"generation": "x"}}', id="another-kind"),
+        pytest.param(b'{"kind": "Status"}', id="no-metadata"),
+    ],
+)
+def test_what_a_proxy_answers_has_written_nothing(answer: bytes) -> None:
+    world = World()
+    world.place("a-0", "n1")
+    world.place("b-0", "n2")
+    world.server.proxy = answer
+    assert world.look() is None
+    world.server.proxy = None
+    assert world.look(WRITE_SECONDS - 1) is None
+    assert world.look(1) == "100"
 
 
 def test_nothing_is_written_before_the_cluster_has_been_seen() -> None:
