@@ -134,9 +134,8 @@ def _nodes_used(problem: Problem) -> Ints:
     for pod_set in problem.pod_sets:
         need += pod_set.replicas * pod_set.request
         replicas = max(replicas, pod_set.replicas)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        filled = np.where(need > 0, need / free, 0.0).max(axis=1, initial=0.0)
-    filled = np.where(np.isfinite(filled), filled, 0.0)
+    # What a node has none of fills it with nobody: pods that ask for other resources alone may well come there.
+    filled = np.divide(need, free, out=np.zeros(free.shape), where=free > 0).max(axis=1, initial=0.0)
     used: Ints = np.minimum(np.ceil(1.25 * filled) + SPARE + replicas, problem.pods).astype(np.int64)
     return used
 

@@ -139,6 +139,14 @@ class TestAResourceOfFewNodes:
         assert set(self.GPU) | set(self.FPGA) <= set(columns.tolist())
         assert len(columns) < 1500
 
+    def test_of_the_others_there_are_as_many_as_without_it(self) -> None:
+        """Twenty times as many pods as one node takes: of a few nodes the first look finds no plan."""
+        problem = boutique(20, nodes=cluster(5000, 2))
+        sets = [replace(one, request=one.request * np.array([12, 1, 1])) for one in problem.pod_sets]
+        problem = replace(problem, pod_sets=sets)
+        columns = first(asking_for_more(problem, gpu=self.GPU))
+        assert len(np.setdiff1d(columns, self.GPU)) >= len(first(problem))
+
     def test_a_second_look_at_some_nodes_has_them_as_well(self) -> None:
         problem = uneven(mesh(3333, 1, nodes=cluster(5000, 16)))
         for columns in choose_columns(asking_for_more(problem, gpu=self.GPU, fpga=self.FPGA)):
