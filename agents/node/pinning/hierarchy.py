@@ -100,9 +100,14 @@ class Hierarchy:
         depth = len(self.root.parts)
         for directory, names, _ in os.walk(self.root):
             path = Path(directory)
-            if len(path.parts) - depth >= _DEEPEST:
-                names.clear()
+            # Kubelets and runtimes make no names that are no text, and the journal could not hold such a path.
+            names[:] = filter(_is_text, names) if len(path.parts) - depth < _DEEPEST else ()
             yield path
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name holds no bytes but those of UTF-8; what else there is comes as surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _directories(path: Path) -> list[Path]:

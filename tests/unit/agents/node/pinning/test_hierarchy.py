@@ -110,6 +110,15 @@ def test_a_path_that_leads_to_no_container_is_passed_over(tmp_path: Path, stated
     assert hierarchy.find("0" * 64, stated) is None
 
 
+def test_what_is_below_a_cgroup_whose_name_is_no_text_is_no_container(tmp_path: Path) -> None:
+    """Containers make cgroups inside their own, with any names; no journal and no condition can hold such a path."""
+    hierarchy, pod = Hierarchy(tmp_path, Version.V2), pod_path(Driver.CGROUPFS, QosClass.BURSTABLE, UID)
+    inside = tmp_path / os.fsdecode(b"kubepods/another/\xff") / pod.relative_to("/") / ID
+    inside.mkdir(parents=True)
+    assert hierarchy.search(ID) is None
+    assert list(hierarchy.containers_of(frozenset([UID]))) == []
+
+
 def test_two_slashes_are_one(tmp_path: Path) -> None:
     hierarchy = Hierarchy(tmp_path, Version.V1)
     (tmp_path / "kubepods" / "c").mkdir(parents=True)
