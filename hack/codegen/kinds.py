@@ -79,6 +79,16 @@ def _reason(condition: str, *, description: str, heading: str | None = None, wid
     )
 
 
+def _limit(name: str) -> Column:
+    """The limit of the spec, else of the status: of several results the first is shown.
+
+    A path with two dots finds both too, in an order that changes, and goes through all characters of the status.
+    """
+    field = f"{name.lower()}MaxLatency"
+    path = f".*['{field}','annotatedLimits.{field}']"
+    return Column(name=name, type="integer", path=path, description=f"{name} limit in milliseconds.")
+
+
 APPGROUP: Final = KindSpec(
     model=appgroup.AppGroup,
     group=APPGROUP_GROUP,
@@ -263,8 +273,8 @@ LATENCYPOLICY: Final = KindSpec(
     columns=(
         Column(name="Target", type="string", path=".spec.targetRef.name", description="Workload that it is about."),
         Column(name="Objective", type="string", path=".spec.objective", description="What pods move for.", wide=True),
-        Column(name="Hard", type="integer", path="..hardMaxLatency", description="Hard limit in milliseconds."),
-        Column(name="Soft", type="integer", path="..softMaxLatency", description="Soft limit in milliseconds."),
+        _limit("Hard"),
+        _limit("Soft"),
         Column(name="State", type="string", path=".status.state", description="States of the nodes that pods are on."),
         Column(
             name="P50", type="string", path=".status.p50", description="Median round trip of the farthest of these."

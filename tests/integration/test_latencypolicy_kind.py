@@ -132,6 +132,7 @@ def test_its_columns_say_whether_it_works(kubectl: Kubectl) -> None:
         pytest.param({"softMaxLatency": 30}, None, ["", "30"], id="one of the policy"),
         pytest.param({}, {"hardMaxLatency": 60, "softMaxLatency": 20}, ["60", "20"], id="of annotations"),
         pytest.param({}, {"hardMaxLatency": 60}, ["60", ""], id="one of annotations"),
+        pytest.param(LIMITS, {"hardMaxLatency": 60, "softMaxLatency": 20}, ["80", "30"], id="of both"),
         pytest.param({}, None, ["", ""], id="none"),
     ],
 )

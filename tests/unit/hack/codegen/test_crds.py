@@ -1,5 +1,7 @@
 """What every CustomResourceDefinition of ours must have."""
 
+import re
+
 import pytest
 import yaml
 
@@ -75,10 +77,14 @@ def test_the_schema_is_structural(kind: KindSpec) -> None:
 def test_columns_point_at_fields(kind: KindSpec) -> None:
     fields = schema_nodes(kind)
     for column in kind.columns:
-        path = column.path.partition("[")[0]
-        # Two dots: a field of that name, wherever it is.
-        there = any(name.endswith(path[1:]) for name in fields) if path.startswith("..") else path in fields
-        assert there or path == ".metadata.creationTimestamp", column.name
+        path, _, names = column.path.partition("[")
+        # An asterisk: the first that there is of these fields, of spec or status.
+        paths = [f".(spec|status).{name}" for name in re.findall("'([^']+)'", names)] if path == ".*" else [path]
+        assert paths, column.name
+        for each in paths:
+            there = any(re.fullmatch(each.replace(".", r"\."), name) for name in fields)
+            assert there or each == ".metadata.creationTimestamp", column.name
+        assert ".." not in path, "it is looked for among all characters of the object, for each line of a list"
         assert column.description, column.name
 
 
