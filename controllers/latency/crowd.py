@@ -89,7 +89,8 @@ class Crowd:
             time = time_of(user, now)
             known = self._members.get(user.user)
             there = prefix_of(user.address)
-            stays = known is not None and (not there or known.comes_by_both(there, time))
+            by_both = known is not None and user.user in self.table and known.comes_by_both(there, time)
+            stays = known is not None and (not there or by_both)
             prefix = known.prefix if known is not None and stays else there or user.user
             if self.table.see(user.user, prefix, time) or known is None:
                 known = self._members[user.user] = _Member(prefix)

@@ -131,6 +131,15 @@ def test_who_is_not_heard_of_any_more_by_the_one_is_where_he_is_by_the_other() -
     assert crowd.due(later(61), lambda _: True) == ["2001:db8:1::7"]
 
 
+def test_whom_others_have_driven_out_is_new_by_whichever_he_comes() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, told("u", 20_000, address="203.0.113.7"))
+    serve(crowd, *(told(f"v{at}", 20_000) for at in range(MAX_ASSOCIATIONS)), at=1)
+    assert "u" not in crowd.table
+    serve(crowd, told("u", 20_000, address="2001:db8:1::7"), at=2)
+    assert crowd.due(later(2), lambda _: True) == ["2001:db8:1::7"]
+
+
 def test_who_is_silent_for_long_is_forgotten() -> None:
     crowd = Crowd(NOW)
     serve(crowd, told("u", 20_000, address="203.0.113.7"))
