@@ -105,7 +105,7 @@ class Endpoint:
         except TooManyError:
             raise _later(web.HTTPServiceUnavailable, 5) from None
         except (ApiError, *TRANSPORT_ERRORS) as error:
-            log.warning("a token cannot be reviewed", error=str(error))
+            log.warning("a token cannot be reviewed", error=str(error) or repr(error))
             raise _later(web.HTTPServiceUnavailable, 5) from None
         if caller is None:
             metrics.MESSAGES.labels("unauthorized").inc()

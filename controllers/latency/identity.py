@@ -104,7 +104,9 @@ async def keep_published(
         try:
             await publish(client, namespace, url, certificate)
         except (ApiError, *TRANSPORT_ERRORS) as error:
-            log.warning("where to find the endpoint cannot be written", configmap=CONFIGMAP, error=str(error))
+            log.warning(
+                "where to find the endpoint cannot be written", configmap=CONFIGMAP, error=str(error) or repr(error)
+            )
 
 
 async def _get(client: ApiClient, namespace: str) -> dict[str, Any] | None:
