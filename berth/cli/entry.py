@@ -6,6 +6,8 @@ Components run for years, one of them on every node: they do without what the ot
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from typing import Any
 
 
 def main() -> None:
@@ -22,8 +24,7 @@ def main() -> None:
 
 def _leave_out(package: str) -> None:
     """Have structlog loaded without a package that it loads where it is there, and uses for what Berth logs nowhere."""
-    absent: dict[str, None] = {package: None}
-    sys.modules.update(absent)  # type: ignore[arg-type]
-    import structlog  # noqa: F401
-
-    del sys.modules[package]
+    modules: dict[str, Any] = sys.modules
+    modules[package] = None
+    import_module("structlog")
+    del modules[package]

@@ -240,12 +240,14 @@ class SearchState:
 
     def _beyond_limits_of(self, component: int) -> Bools:
         """Return bool[K]: would a hard limit between `component` and a placed component be broken?"""
-        assert self.instance.limit is not None  # noqa: S101 - asked where there are limits, which are made of it
+        limit = self.instance.limit
+        if limit is None:
+            return np.zeros(len(self.columns), dtype=np.bool_)
         others = self.instance.neighbours(component)
         homes = self.where[others]
         others, homes = others[homes >= 0], homes[homes >= 0]
-        far = self.distance[homes] > self.instance.limit[others, component, None]
-        far |= self.instance.limit[component, others, None] < self.distance[:, homes].T
+        far = self.distance[homes] > limit[others, component, None]
+        far |= limit[component, others, None] < self.distance[:, homes].T
         broken: Bools = np.logical_or.reduce(far, axis=0)
         return broken
 
@@ -254,9 +256,10 @@ class SearchState:
 
         `blocks` is a 0/1 matrix [B, J'] of the components of each block.
         """
-        assert self.limits is not None  # noqa: S101 - asked where there are any
-        origin, target, limit = self.limits
         broken = np.zeros((len(blocks), len(self.columns)), dtype=np.bool_)
+        if self.limits is None:
+            return broken
+        origin, target, limit = self.limits
         for inside, outside, table in ((origin, target, self.distance), (target, origin, self.distance.T)):
             home = self.where[outside]
             for block, members in enumerate(blocks > 0):
