@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
@@ -21,6 +21,8 @@ LONGEST_DELAY: Final = 60.0
 """Seconds at most."""
 REFUSED: Final = frozenset({403, 429, 500})
 """Statuses of an eviction that is refused; others are trouble on the way."""
+_DAY: Final = 86_400.0
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +47,31 @@ class Evictions:
         self._client = client
         self._clock = clock
         self._refused: dict[str, dict[str, Refusal]] = {}
+        self._evicted: dict[str, frozenset[str]] = {}
+        self._last: dict[str, float] = {}
 
     def refusals(self, policy: str) -> dict[str, str]:
         """Return why pods of a policy could not be evicted, by their names."""
         return {each.pod: each.why for each in self._refused.get(policy, {}).values()}
 
-    def forget(self, policy: str, there: frozenset[str] = frozenset()) -> None:
-        """Forget refusals but for the pods that should go still, by uid."""
-        kept = {uid: each for uid, each in self._refused.get(policy, {}).items() if uid in there}
-        self._refused.pop(policy, None)
-        if kept:
-            self._refused[policy] = kept
+    def is_evicted(self, policy: str, uid: str) -> bool:
+        """Return whether a pod of a policy goes, though the watch may not show it yet."""
+        return uid in self._evicted.get(policy, ())
+
+    def since(self, policy: str) -> float:
+        """Return the seconds since the last eviction for a policy, by this process; a day if there was none."""
+        last = self._last.get(policy)
+        return self._clock() - last if last is not None else _DAY
+
+    def keep(self, policy: str, there: frozenset[str]) -> None:
+        """Forget evictions and refusals but of the pods that should go still, by uid."""
+        _set(self._evicted, policy, self._evicted.get(policy, frozenset()) & there)
+        _set(self._refused, policy, {uid: each for uid, each in self._refused.get(policy, {}).items() if uid in there})
+
+    def forget(self, policy: str) -> None:
+        """Forget all of a policy that is gone."""
+        self.keep(policy, frozenset())
+        self._last.pop(policy, None)
 
     async def evict(self, policy: str, pod: Pod) -> Refusal | None:
         """Evict a pod, and no other of its name; returns the refusal if there is one, by now or before.
@@ -79,6 +95,7 @@ class Evictions:
             )
         except ApiError as error:
             if error.not_found or error.conflict:
+                self._gone(policy, uid)
                 return None  # gone, or another pod by now: the watch tells
             if error.status not in REFUSED:
                 raise
@@ -87,5 +104,18 @@ class Evictions:
             refusal = Refusal(pod.metadata.name, error.message, delay, self._clock() + delay)
             self._refused.setdefault(policy, {})[uid] = refusal
             return refusal
+        self._gone(policy, uid)
         metrics.EVICTED.inc()
         return None
+
+    def _gone(self, policy: str, uid: str) -> None:
+        self._evicted[policy] = self._evicted.get(policy, frozenset()) | {uid}
+        self._last[policy] = self._clock()
+
+
+def _set(found: dict[str, _T], key: str, value: _T) -> None:
+    """Set what is not empty, and leave nothing of what is."""
+    if value:
+        found[key] = value
+    else:
+        found.pop(key, None)

@@ -57,8 +57,8 @@ SOON: Final = 0.2
 SETTLED_AFTER: Final = timedelta(seconds=10)
 """How long after a move replicas are taken away in any case; before, once the pod beyond their number is there.
 
-Of ready pods the ReplicaSet would delete the one that became ready last, which is the one that was moved; as soon as
-it has made a further pod in place of the evicted one, it deletes that."""
+Of ready pods the ReplicaSet would delete the one that became ready last, or any where both have run for about as long;
+as soon as it has made a further pod in place of the evicted one, it deletes that."""
 
 
 class _Decided(NamedTuple):
@@ -178,13 +178,16 @@ class Reconciler:
         obstacle, limits = self._workloads.obstacle(policy, self._policies), _annotated(policy, deployment)
         if obstacle is not None or deployment is None:
             status = without_users(given_up(as_of(policy.status, now)))
-            found = self._scaling(status, deployment, now) if deployment is not None else Scaling(None)
+            found = self._scaling(key, status, deployment, now) if deployment is not None else Scaling(None)
             status = status.model_copy(update={"surge": found.surge, "annotated_limits": limits})
             return _Decided(status, conditions.obstructed(obstacle) if obstacle else [], scaling=found)
         policy = policy.model_copy(update={"spec": with_limits(policy.spec, limits)})
         chosen = self._deciding.choose(key, policy, self._scaler.replicas(deployment), now)
         status, actions, notes = chosen.status, chosen.actions, list[Note]()
-        found = self._scaling(status, deployment, now, chosen.replicas, chosen.leaving)
+        to_go = frozenset(action.pod for action in actions if isinstance(action, Evict))
+        found = self._scaling(key, status, deployment, now, chosen.replicas, chosen.leaving, to_go)
+        if found.fewer:
+            actions = tuple(action for action in actions if not isinstance(action, Evict))
         if found.taken_over:
             replicas = self._scaler.replicas(deployment)
             wanted = status.surge.wanted if status.surge is not None else replicas
@@ -193,10 +196,8 @@ class Reconciler:
         if status.surge is None and found.surge is not None and chosen.each is not None:
             notes += events.resized(_reference(policy), found.surge, chosen.view.replicas, chosen.each.users)
         status = status.model_copy(update={"surge": found.surge, "annotated_limits": limits})
-        going = frozenset(
-            uid for uid, pod in self._workloads.pods(target).items() if _is_to_go(pod.metadata.name, actions)
-        )
-        self._evictions.forget(key, going)
+        pods = self._workloads.pods(target).items()
+        self._evictions.keep(key, frozenset(uid for uid, pod in pods if pod.metadata.name in to_go))
         refusals = self._evictions.refusals(key)
         facts = conditions.Facts(
             chosen.spec, status, chosen.view, chosen.users, chosen.wish, refusals, now, chosen.each
@@ -209,24 +210,28 @@ class Reconciler:
 
     def _scaling(
         self,
+        key: str,
         status: LatencyPolicyStatus,
         deployment: Deployment,
         now: datetime,
         wanted: int | None = None,
         leaving: str | None = None,
+        to_go: frozenset[str] = frozenset(),
     ) -> Scaling:
         target = owner_key(deployment.metadata.namespace, "Deployment", deployment.metadata.name)
-        staying = {
-            pod.metadata.name
-            for pod in self._workloads.pods(target).values()
-            if pod.metadata.deletion_timestamp is None
-        }
+        there = self._workloads.pods(target).items()
+        staying = {pod.metadata.name: uid for uid, pod in there if pod.metadata.deletion_timestamp is None}
         surge, going = status.surge, len(moves.open_moves(status))
-        last = max((move.ready_time or move.start_time for move in status.moves), default=now - SETTLED_AFTER)
         fewer = surge is not None and surge.leaving is not None
         should = surge.replicas - fewer + going if surge is not None else 0
+        last = max((move.ready_time or move.start_time for move in status.moves), default=now - SETTLED_AFTER)
+        long_ago = min(now - last, timedelta(seconds=self._evictions.since(key))) >= SETTLED_AFTER
+        # Nobody knows which of two ready pods the ReplicaSet deletes: what is to go goes before it deletes another.
+        evicted = {name for name, uid in staying.items() if self._evictions.is_evicted(key, uid)}
+        awaited = (to_go - self._evictions.refusals(key).keys() | evicted) & staying.keys()
         # Of one that leaves nobody knows when it went: another in its place is awaited in any case.
-        settled = surge is not None and (len(staying) > should or (now - last >= SETTLED_AFTER and not fewer))
+        beyond = len(staying.keys() - to_go) > should
+        settled = surge is not None and not awaited and (beyond or (long_ago and not fewer))
         gone = surge is not None and surge.leaving not in staying
         return scaling(
             surge,
@@ -332,10 +337,6 @@ def _annotated(policy: LatencyPolicy, deployment: Deployment | None) -> Annotate
         return annotated_limits(policy.spec, deployment.spec.template.metadata.annotations)
     except UnreadableLimitError:
         return None
-
-
-def _is_to_go(name: str, actions: tuple[Action, ...]) -> bool:
-    return any(isinstance(action, Evict) and action.pod == name for action in actions)
 
 
 def _reference(policy: LatencyPolicy) -> Reference:

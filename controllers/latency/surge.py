@@ -25,6 +25,11 @@ class Scaling(NamedTuple):
     taken_over: bool = False
     """whether somebody else has set the number: what was being moved is given up"""
 
+    @property
+    def fewer(self) -> bool:
+        """Whether the ReplicaSet is to delete pods."""
+        return self.write is not None and self.write[1] < self.write[0]
+
 
 def scaling(
     surge: Surge | None,

@@ -197,9 +197,11 @@ def _without_moves(view: View, status: LatencyPolicyStatus) -> View:
 def _surplus(status: LatencyPolicyStatus, view: View) -> list[Action]:
     """Pods that moves have left which were given up, as long as there is one more than there should be.
 
-    Others may come from an update of the workload, and are not touched.
+    Others may come from an update of the workload, and are not touched. Nor are these once the workload has been told
+    that there are to be fewer: it deletes one by itself then, and maybe the other.
     """
-    if len(view.pods) <= view.replicas:
+    surge = status.surge
+    if surge is None or surge.wanted <= surge.replicas or len(view.pods) <= view.replicas:
         return []
     last = {move.target_node: move for move in status.moves}
     left = [pod for pod in view.pods if pod.node in last and last[pod.node].outcome is Outcome.CANCELLED]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -223,6 +223,65 @@ async def test_nothing_goes_while_the_new_pod_is_not_ready(stand: Stand) -> None
     assert "eviction" not in [kind for kind, _ in stand.writes]
 
 
+NOT_READY = pod("web-3", "u3", "", ready=False)
+"""made by the ReplicaSet in place of one that was evicted"""
+
+
+async def test_a_move_that_is_given_up_with_both_pods_ready_takes_one_of_them_and_not_both(stand: Stand) -> None:
+    stand.wants(moving(seen=True, outcome="Trying"))
+    stand.workloads.deployment_changed(None, running(2))
+    new = pod("web-2", "u2", "b")
+    stand.appears(new)
+    stand.measured(a=FAR, b=FAR)
+    for _ in range(2):
+        await stand.reconciler.reconcile(KEY)
+    kinds = [kind for kind, _ in stand.writes]
+    assert (kinds[:2], "scale" in kinds) == (["status", "eviction"], False), "it might delete the other one"
+    assert stand.writes[0][1]["status"]["moves"][0]["outcome"] == "Cancelled"
+    evicted = {body["metadata"]["name"] for kind, body in stand.writes if kind == "eviction"}
+    assert evicted == {"web-2"}
+    stand.workloads.pod_changed(new, None)
+    await stand.reconciler.reconcile(KEY)
+    assert "scale" not in [kind for kind, _ in stand.writes], "the ReplicaSet may not know that it has gone"
+    stand.appears(NOT_READY)
+    await stand.reconciler.reconcile(KEY)
+    kind, body = stand.writes[-1]
+    assert (kind, body["spec"]) == ("scale", {"replicas": 1}), "it deletes the one that is not ready"
+
+
+async def test_what_cannot_be_evicted_is_left_to_the_replica_set_and_not_evicted_any_more(
+    stand: Stand, refused: dict[str, Answer]
+) -> None:
+    refused["eviction"] = refusal(429, "TooManyRequests", "the budget")
+    long_ago = format_timestamp(datetime.now(UTC) - timedelta(minutes=1))
+    stand.wants(moving(seen=True, outcome="Trying", startTime=long_ago, readyTime=long_ago))
+    stand.workloads.deployment_changed(None, running(2))
+    stand.appears(pod("web-2", "u2", "b"))
+    stand.measured(a=FAR, b=FAR)
+    for _ in range(3):
+        await stand.reconciler.reconcile(KEY)
+    kinds = [kind for kind, _ in stand.writes if kind != "status"]
+    assert kinds == ["eviction", "scale"]
+
+
+async def test_where_nothing_can_be_moved_any_more_the_number_waits_for_the_pod_that_was_evicted(stand: Stand) -> None:
+    stand.wants(moving(seen=True))
+    stand.workloads.deployment_changed(None, running(2))
+    stand.appears(pod("web-2", "u2", "b"))
+    stand.measured(a=FAR, b=NEAR)
+    await stand.reconciler.reconcile(KEY)
+    assert stand.writes[-1][0] == "eviction"
+    other = running(2)
+    other.spec.template.spec.scheduler_name = "other"
+    stand.workloads.deployment_changed(None, other)
+    await stand.reconciler.reconcile(KEY)
+    assert stand.writes[-1][0] == "status", "of both pods the ReplicaSet might delete the other one"
+    stand.workloads.pod_changed(pod("web-1", "u1", "a"), None)
+    stand.appears(NOT_READY)
+    await stand.reconciler.reconcile(KEY)
+    assert (stand.writes[-1][0], stand.writes[-1][1]["spec"]) == ("scale", {"replicas": 1})
+
+
 async def test_a_number_that_somebody_else_has_set_stays_and_the_move_is_given_up(stand: Stand) -> None:
     stand.wants(moving(seen=True))
     stand.workloads.deployment_changed(None, running(5))
@@ -318,11 +377,11 @@ async def test_what_a_policy_leaves_is_tried_again_until_it_is_done(stand: Stand
     assert [kind for kind, _ in stand.writes] == ["scale", "scale"]
 
 
-def moving(*, seen: bool) -> dict[str, Any]:
+def moving(*, seen: bool, outcome: str = "Creating", **fields: str) -> dict[str, Any]:
     """A status while the pod on a goes to b."""
     now = format_timestamp(datetime.now(UTC))
-    move = {"pod": "web-1", "sourceNode": "a", "targetNode": "b", "reason": "BeyondHardLimit", "outcome": "Creating"}
+    move = {"pod": "web-1", "sourceNode": "a", "targetNode": "b", "reason": "BeyondHardLimit", "outcome": outcome}
     return {
-        "moves": [move | {"startTime": now}],
+        "moves": [move | {"startTime": now} | fields],
         "surge": {"replicas": 1, "previous": 1, "wanted": 2, "seen": seen},
     }

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.api.latencypolicy import MAX_MOVES, MAX_NODES, LatencyPolicySpec, LatencyPolicyStatus, Move, Outcome
+from berth.api.latencypolicy import MAX_MOVES, MAX_NODES, LatencyPolicySpec, LatencyPolicyStatus, Move, Outcome, Surge
 from berth.scheduling.latency import moves
 from berth.scheduling.latency.decision import decide
 from berth.scheduling.latency.knowledge import observe
@@ -216,11 +216,25 @@ def test_an_eviction_is_asked_for_until_the_pod_is_gone() -> None:
 
 def test_a_pod_that_may_not_be_evicted_keeps_its_place_and_the_new_one_goes_as_often_as_it_takes() -> None:
     status, spec, view = eviction_refused()
+    status = status.model_copy(update={"surge": Surge(replicas=1, previous=1, wanted=2, seen=True)})
     for seconds in (306, 307):
         decision = decide(status, spec, view, later(seconds))
         status = decision.status
         assert [action.pod for action in decision.actions if isinstance(action, Evict)] == ["q"]
     assert status.moves[0].outcome is Outcome.CANCELLED
+
+
+@pytest.mark.parametrize(
+    "surge",
+    [
+        pytest.param(Surge(replicas=1, previous=2, wanted=1), id="the workload is told that there are to be fewer"),
+        pytest.param(None, id="it has been told"),
+    ],
+)
+def test_what_a_move_has_left_is_not_evicted_while_the_workload_deletes_one_itself(surge: Surge | None) -> None:
+    status, spec, view = eviction_refused()
+    status = decide(status, spec, view, later(306)).status.model_copy(update={"surge": surge})
+    assert not any(isinstance(each, Evict) for each in decide(status, spec, view, later(307)).actions)
 
 
 def test_pods_that_an_update_of_the_workload_has_made_are_not_touched() -> None:
