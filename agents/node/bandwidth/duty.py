@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import structlog
@@ -80,7 +81,7 @@ class BandwidthDuty:
             self._capacity = speed(link, self._classes) or self._capacity
         self._window.add(now, interface, octets(interface, self._classes), self._capacity)
         use = self._window.utilisation(now)
-        metrics.show(interface, self._capacity, use.mean if use else None, use.deviation if use else None)
+        metrics.show(_text(interface), self._capacity, use.mean if use else None, use.deviation if use else None)
 
     async def advertise(self, now: float) -> None:
         """Write the capacity if that is due; failures are logged, counted and repeated."""
@@ -101,9 +102,14 @@ class BandwidthDuty:
             return None
         use = self._window.utilisation(boot_clock.now())
         return BandwidthReport(
-            interface=self._interface,
+            interface=_text(self._interface),
             capacity_bits_per_second=self._capacity,
             mean_bits_per_second=min(round(use.mean), MAX_BITS_PER_SECOND) if use else None,
             deviation_bits_per_second=min(round(use.deviation), MAX_BITS_PER_SECOND) if use else None,
             samples=use.samples if use else 0,
         )
+
+
+def _text(interface: str) -> str:
+    """An interface's name for people: bytes of it that are no text are shown as such."""
+    return os.fsencode(interface).decode(errors="replace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -80,10 +81,11 @@ def _link(interface: str, classes: Path, deepest: int) -> str | None:
 
 def _lines(file: Path, fields: int, *, skip: int = 0) -> list[list[str]]:
     try:
-        lines = file.read_text().splitlines()[skip:]
+        # Not as text: an interface may have any bytes in its name, and is found by the same ones.
+        lines = file.read_bytes().splitlines()[skip:]
     except OSError:
         return []  # a kernel without this protocol
-    return [parts for line in lines if len(parts := line.split()) >= fields]
+    return [[*map(os.fsdecode, parts)] for line in lines if len(parts := line.split()) >= fields]
 
 
 def _usable(flags: str) -> bool:

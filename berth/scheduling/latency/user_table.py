@@ -175,7 +175,7 @@ def _medians(values: Floats) -> Floats:
     """
     # Sorted, what is not known is last.
     ordered, known, columns = np.sort(values, axis=0), (~np.isnan(values)).sum(axis=0), np.arange(values.shape[1])
-    middle: Floats = ordered[np.maximum(known - 1, 0) // 2, columns] + ordered[known // 2 % len(values), columns]
+    middle: Floats = ordered[np.maximum(known - 1, 0) // 2, columns] + ordered[known // 2, columns]
     return middle / 2
 
 

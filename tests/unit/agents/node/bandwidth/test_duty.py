@@ -141,3 +141,13 @@ async def test_another_default_route_is_another_link(machine: Machine, server: A
         (machine.routes / "route").write_text("")
         duty.sample(20.0)
         assert duty.report() == BandwidthReport(interface="eth1", samples=0)
+
+
+async def test_an_interface_whose_name_is_no_text_is_measured_and_shown(machine: Machine, server: ApiServer) -> None:
+    machine.link("e\udcff0", "1000")
+    (machine.routes / "route").write_text(ROUTES.replace("eth0", "e\udcff0"), errors="surrogateescape")
+    async with ApiClient(server.connection()) as client:
+        duty = machine.duty(client)
+        duty.sample(0.0)
+        assert duty.report() == BandwidthReport(interface="e\ufffd0", capacity_bits_per_second=10**9, samples=0)
+    assert REGISTRY.get_sample_value("berth_link_capacity_bits_per_second", {"interface": "e\ufffd0"}) == 10**9

@@ -39,12 +39,14 @@ def v6(name: str, *, destination: str = "0" * 32, length: str = "00", flags: str
         pytest.param([], [v6("lo", metric="ffffffff", flags="00200200")], None, id="the kernel's unreachable one"),
         pytest.param([], [v6("eth1", length="40", metric="00000400")], None, id="a network"),
         pytest.param(["nonsense\n"], ["nonsense\n"], None, id="nonsense"),
+        pytest.param([v4("\udcff"), v4("eth0", metric=1)], [], "\udcff", id="a name that is no text"),
+        pytest.param([v4("a\u2003b")], [], "a\u2003b", id="a name with a space of Unicode, which the kernel takes"),
     ],
 )
 def test_interface_of_the_default_route(
     tmp_path: Path, routes: list[str], routes6: list[str], expected: str | None
 ) -> None:
-    (tmp_path / "route").write_text(HEAD + "".join(routes))
+    (tmp_path / "route").write_text(HEAD + "".join(routes), errors="surrogateescape")
     (tmp_path / "ipv6_route").write_text("".join(routes6))
     assert default_interface(tmp_path) == expected
 
