@@ -167,9 +167,15 @@ def test_latency_writes_its_keys_and_applying_the_manifests_again_leaves_them(
     def data() -> dict[str, dict[str, str]]:
         return {kind: api.request("GET", f"{path}/{kind}/berth-latency").get("data", {}) for kind in KEPT}
 
+    before = data()["configmaps"].get("url")
     process = start("latency")
     written = eventually(
-        data, accept=lambda found: all(set(found[kind]) == KEPT[kind] for kind in KEPT), what="keys and address"
+        data,
+        # Those of a process that has ended may be there, and are replaced once this one listens.
+        accept=lambda found: (
+            all(set(found[kind]) == KEPT[kind] for kind in KEPT) and found["configmaps"]["url"] != before
+        ),
+        what="keys and address",
     )
     assert _refused(process) == []
     secured.kubectl("apply", "--server-side", "-f", str(MANIFESTS))
@@ -184,8 +190,13 @@ def test_latency_says_again_where_it_is_after_somebody_has_deleted_that(secured:
         found: list[dict[str, Any]] = api.request("GET", path)["items"]
         return [each for each in found if each["metadata"]["name"] == "berth-latency" and "url" in each.get("data", {})]
 
+    last = [each["data"]["url"] for each in there()]
     process = start("latency")
-    [before] = eventually(there, timeout=60.0, what="where it is")
+    [before] = eventually(
+        there,
+        accept=lambda found: [each["data"]["url"] for each in found] not in ([], last),
+        what="where it is",
+    )
     secured.kubectl("delete", "configmap", "berth-latency", "-n", NAMESPACE)
     [after] = eventually(there, timeout=120.0, what="where it is, again")
     assert (after["data"], after["metadata"]["uid"] != before["metadata"]["uid"]) == (before["data"], True)
