@@ -81,12 +81,14 @@ lint: .venv manifests-check ## style, types, import contracts, layout of the tre
 
 # -- tests ----------------------------------------------------------------------------------------------------------
 
-# Each processor takes files of its own. Integration tests have a cluster for each process, whose files share it; more
-# than four would rather need memory than save time. Those from end to end take names and ports that the README states; they
+# Each processor takes files of its own. Integration tests have a cluster for each process, whose files share it, and
+# wait for others half of the time: three processes on two processors took 21 minutes where two took 25. More than four
+# would rather need memory than save time. Those from end to end take names and ports that the README states; they
 # mostly wait for kubelets, and the unit tests give way to them. What fails in one or two files of real clusters is run
 # once more, alone, and told.
 UNIT := -m pytest -n auto --dist loadfile tests/unit
-INTEGRATION := -m hack.second_try -n auto --maxprocesses 4 --dist loadfile tests/integration
+CLUSTERS := $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
+INTEGRATION := -m hack.second_try -n $(CLUSTERS) --dist loadfile tests/integration
 
 .PHONY: test
 test: lint tools ## everything CI runs: linters, then unit, end-to-end and integration tests (TESTS=path for a part)
