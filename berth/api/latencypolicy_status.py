@@ -115,6 +115,12 @@ class Move(ApiModel):
     pod: str = Field(min_length=1, max_length=_MAX_NAME, description="Pod that is replaced.")
     source_node: str = Field(min_length=1, max_length=_MAX_NAME, description="Node that it leaves.")
     target_node: str = Field(min_length=1, max_length=_MAX_NAME, description="Node of the pod that replaces it.")
+    new_pod: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_NAME,
+        description="Pod that replaces it. Unset: none has come to that node yet.",
+    )
     reason: str = Field(min_length=1, max_length=64, description="Why, as one word in CamelCase.")
     outcome: Outcome = Field(
         description=(

@@ -113,8 +113,12 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
     """Carry open moves on: evict where the new pod is ready, give up what takes too long or no longer pays."""
     actions: list[Action] = []
     for move in moves.open_moves(status):
+        new = _new_pod(move, view)
+        if new is not None and new.name != move.new_pod:
+            status = moves.replace(status, move, new_pod=new.name)
+    for move in moves.open_moves(status):
         source = next((pod for pod in view.pods if pod.name == move.pod), None)
-        target = next((pod for pod in view.pods if pod.node == move.target_node and pod is not source), None)
+        target = _new_pod(move, view)
         found: list[Action] = []
         if source is None:
             outcome = Outcome.CANCELLED if target is None else Outcome.MOVED
@@ -127,6 +131,10 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
     if not moves.open_moves(status) and not actions:
         actions += _surplus(status, view)
     return status, actions
+
+
+def _new_pod(move: Move, view: View) -> Pod | None:
+    return next((pod for pod in view.pods if pod.node == move.target_node and pod.name != move.pod), None)
 
 
 def _with_both(
@@ -197,12 +205,14 @@ def _without_moves(view: View, status: LatencyPolicyStatus) -> View:
 def _surplus(status: LatencyPolicyStatus, view: View) -> list[Action]:
     """Pods that moves have left which were given up, as long as there is one more than there should be.
 
-    Others may come from an update of the workload, and are not touched. Nor are these once the workload has been told
-    that there are to be fewer: it deletes one by itself then, and maybe the other.
+    They are those of as many moves as there are pods too many: of one that was given up before, the pod may have
+    stayed. Others, on the same node too, come from the workload, and are not touched. Nor are these once the workload
+    has been told that there are to be fewer: it deletes one by itself then, and maybe the other.
     """
     surge = status.surge
     if surge is None or surge.wanted <= surge.replicas or len(view.pods) <= view.replicas:
         return []
-    last = {move.target_node: move for move in status.moves}
-    left = [pod for pod in view.pods if pod.node in last and last[pod.node].outcome is Outcome.CANCELLED]
-    return [Evict(pod.name, "the move that it was created for was given up") for pod in left[:1]]
+    last = status.moves[surge.replicas - surge.wanted :]
+    left = {move.new_pod for move in last if move.outcome is Outcome.CANCELLED}
+    names = [pod.name for pod in view.pods if pod.name in left]
+    return [Evict(name, "the move that it was created for was given up") for name in names[:1]]
