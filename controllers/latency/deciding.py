@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 from typing import NamedTuple
@@ -66,6 +67,7 @@ class Deciding:
         places: Places,
         observations: Observations,
         orders: Orders,
+        evicted: Callable[[str], Collection[str]],
     ) -> None:
         """Prepare.
 
@@ -75,12 +77,14 @@ class Deciding:
             places: which nodes there are, and which of them may be probed about whom.
             observations: what meters and agents have told.
             orders: what agents are to measure.
+            evicted: which pods of a policy go, by uid, though the watch may not show it yet.
         """
         self._workloads = workloads
         self._candidates = candidates
         self._places = places
         self._observations = observations
         self._orders = orders
+        self._evicted = evicted
 
     def choose(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
         """Return what to do next for a policy that can be carried out, whose Deployment has so many replicas."""
@@ -160,8 +164,8 @@ class Deciding:
         return spec.model_copy(update={"exploration": ways})
 
     def _view(self, policy: LatencyPolicy, replicas: int, *, active: bool, users: bool) -> View:
-        there = self._workloads.pods(target_of(policy)).values()
-        staying = [pod for pod in there if pod.metadata.deletion_timestamp is None]
+        there, evicted = self._workloads.pods(target_of(policy)).items(), self._evicted(policy.key)
+        staying = [pod for uid, pod in there if pod.metadata.deletion_timestamp is None and uid not in evicted]
         staying.sort(key=lambda pod: pod.metadata.name)
         pods = tuple(Pod(pod.metadata.name, pod.spec.node_name, ready=is_ready(pod)) for pod in staying)
         surge = policy.status.surge

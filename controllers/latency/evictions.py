@@ -54,23 +54,23 @@ class Evictions:
         """Return why pods of a policy could not be evicted, by their names."""
         return {each.pod: each.why for each in self._refused.get(policy, {}).values()}
 
-    def is_evicted(self, policy: str, uid: str) -> bool:
-        """Return whether a pod of a policy goes, though the watch may not show it yet."""
-        return uid in self._evicted.get(policy, ())
+    def evicted(self, policy: str) -> frozenset[str]:
+        """Return the pods of a policy that go, though the watch may not show it yet, by uid."""
+        return self._evicted.get(policy, frozenset())
 
     def since(self, policy: str) -> float:
         """Return the seconds since the last eviction for a policy, by this process; a day if there was none."""
         last = self._last.get(policy)
         return self._clock() - last if last is not None else _DAY
 
-    def keep(self, policy: str, there: frozenset[str]) -> None:
-        """Forget evictions and refusals but of the pods that should go still, by uid."""
-        _set(self._evicted, policy, self._evicted.get(policy, frozenset()) & there)
-        _set(self._refused, policy, {uid: each for uid, each in self._refused.get(policy, {}).items() if uid in there})
+    def keep(self, policy: str, there: frozenset[str], to_go: frozenset[str]) -> None:
+        """Forget evictions but of pods that the watch shows still, and refusals but of those that should go; by uid."""
+        _set(self._evicted, policy, self.evicted(policy) & there)
+        _set(self._refused, policy, {uid: each for uid, each in self._refused.get(policy, {}).items() if uid in to_go})
 
     def forget(self, policy: str) -> None:
         """Forget all of a policy that is gone."""
-        self.keep(policy, frozenset())
+        self.keep(policy, frozenset(), frozenset())
         self._last.pop(policy, None)
 
     async def evict(self, policy: str, pod: Pod) -> Refusal | None:
@@ -109,7 +109,7 @@ class Evictions:
         return None
 
     def _gone(self, policy: str, uid: str) -> None:
-        self._evicted[policy] = self._evicted.get(policy, frozenset()) | {uid}
+        self._evicted[policy] = self.evicted(policy) | {uid}
         self._last[policy] = self._clock()
 
 

@@ -113,7 +113,12 @@ class Reconciler:
         self._workloads = workloads
         self._places = places
         self._deciding = Deciding(
-            workloads=workloads, candidates=candidates, places=places, observations=observations, orders=orders
+            workloads=workloads,
+            candidates=candidates,
+            places=places,
+            observations=observations,
+            orders=orders,
+            evicted=evictions.evicted,
         )
         self._observations = observations
         self._orders = orders
@@ -196,8 +201,9 @@ class Reconciler:
         if status.surge is None and found.surge is not None and chosen.each is not None:
             notes += events.resized(_reference(policy), found.surge, chosen.view.replicas, chosen.each.users)
         status = status.model_copy(update={"surge": found.surge, "annotated_limits": limits})
-        pods = self._workloads.pods(target).items()
-        self._evictions.keep(key, frozenset(uid for uid, pod in pods if pod.metadata.name in to_go))
+        pods = self._workloads.pods(target)
+        going = frozenset(uid for uid, pod in pods.items() if pod.metadata.name in to_go)
+        self._evictions.keep(key, frozenset(pods), going)
         refusals = self._evictions.refusals(key)
         facts = conditions.Facts(
             chosen.spec, status, chosen.view, chosen.users, chosen.wish, refusals, now, chosen.each
@@ -227,7 +233,7 @@ class Reconciler:
         last = max((move.ready_time or move.start_time for move in status.moves), default=now - SETTLED_AFTER)
         long_ago = min(now - last, timedelta(seconds=self._evictions.since(key))) >= SETTLED_AFTER
         # Nobody knows which of two ready pods the ReplicaSet deletes: what is to go goes before it deletes another.
-        evicted = {name for name, uid in staying.items() if self._evictions.is_evicted(key, uid)}
+        evicted = {name for name, uid in staying.items() if uid in self._evictions.evicted(key)}
         awaited = (to_go - self._evictions.refusals(key).keys() | evicted) & staying.keys()
         # Of one that leaves nobody knows when it went: another in its place is awaited in any case.
         beyond = len(staying.keys() - to_go) > should

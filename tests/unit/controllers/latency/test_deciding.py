@@ -13,6 +13,7 @@ from berth.api.latency_exchange import ProbeAnswer, UserRoundTrips
 from berth.api.latencypolicy import MAX_NODES, Association, LatencyPolicy, LatencyPolicyStatus, Move, Objective, Outcome
 from berth.kube.objects import ObjectMeta, PodCondition
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.latency import moves
 from berth.scheduling.latency.situation import Create, Probe, Steer
 from controllers.latency.candidates import Candidates
 from controllers.latency.crowd import AT_ONCE
@@ -38,7 +39,7 @@ class Room:
         self, *nodes: str, held: bool = False, status: LatencyPolicyStatus | None = None, **users: Any
     ) -> None:
         self.workloads, self.places, self.observations = Workloads(), Places([]), Observations()
-        self.clock = Clock()
+        self.clock, self.evicted = Clock(), set[str]()
         self.orders, self.candidates = Orders(self.clock), Candidates(Cache(clock=Clock()))
         self.nodes = nodes or ("a", "b", "c")
         for name in self.nodes:
@@ -62,6 +63,7 @@ class Room:
             places=self.places,
             observations=self.observations,
             orders=self.orders,
+            evicted=lambda _: self.evicted,
         )
 
     def hear(self, at: float = 0, count: int = 3) -> None:
@@ -195,3 +197,18 @@ def test_nodes_are_explored_by_requests_where_routers_can_send_them(there: str, 
     found = room.choose(6)
     assert any(isinstance(action, Steer) for action in found.actions) is steers
     assert any(isinstance(action, Create) for action in found.actions) is not steers
+
+
+def test_a_pod_that_was_evicted_is_not_there_any_more_before_the_watch_shows_it() -> None:
+    """A move that takes too long by then is made: its new pod would go as well."""
+    last = later(-moves.PATIENCE.total_seconds())
+    times = {"start_time": last, "ready_time": last}
+    move = Move(pod="web-1", source_node="a", target_node="b", reason="Nearer", outcome=Outcome.EVICTING, **times)
+    room = Room(status=LatencyPolicyStatus(moves=(move,)), mode="Single")
+    other = web_pod("u2")
+    other.metadata.name, other.spec.node_name = "web-2", "b"
+    room.workloads.pod_changed(None, other)
+    room.evicted.add("u1")
+    found = room.choose()
+    assert [pod.name for pod in found.view.pods] == ["web-2"]
+    assert [each.outcome for each in found.status.moves] == [Outcome.MOVED]

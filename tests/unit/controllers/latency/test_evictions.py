@@ -128,7 +128,7 @@ async def test_other_trouble_is_raised_and_no_refusal(stand: Stand) -> None:
 async def test_refusals_of_pods_that_need_not_go_are_forgotten(stand: Stand, there: set[str], left: set[str]) -> None:
     stand.answers[:] = [BUDGET]
     await stand.evict()
-    stand.evictions.keep(POLICY, frozenset(there))
+    stand.evictions.keep(POLICY, frozenset({"u1"}), frozenset(there))
     assert set(stand.evictions.refusals(POLICY)) == left
 
 
@@ -140,18 +140,19 @@ async def test_refusals_of_pods_that_need_not_go_are_forgotten(stand: Stand, the
         pytest.param(BUDGET, False, id="refused"),
     ],
 )
-async def test_what_was_evicted_is_known_until_it_need_not_go_or_its_policy_is_gone(
+async def test_what_was_evicted_is_known_until_the_watch_shows_it_or_its_policy_is_gone(
     stand: Stand, answer: Answer, evicted: bool
 ) -> None:
     stand.answers[:] = [answer]
     none = stand.evictions.since(POLICY)
     await stand.evict()
     stand.clock.now += 3.0
-    assert stand.evictions.is_evicted(POLICY, "u1") is evicted
+    stand.evictions.keep(POLICY, frozenset({"u1", "u2"}), frozenset())
+    assert stand.evictions.evicted(POLICY) == (frozenset({"u1"}) if evicted else frozenset())
     assert stand.evictions.since(POLICY) == (3.0 if evicted else none)
-    assert (stand.evictions.is_evicted("shop/other", "u1"), stand.evictions.since("shop/other")) == (False, none)
-    stand.evictions.keep(POLICY, frozenset())
-    assert not stand.evictions.is_evicted(POLICY, "u1")
+    assert (stand.evictions.evicted("shop/other"), stand.evictions.since("shop/other")) == (frozenset(), none)
+    stand.evictions.keep(POLICY, frozenset(), frozenset())
+    assert not stand.evictions.evicted(POLICY)
     assert stand.evictions.since(POLICY) == (3.0 if evicted else none), "of one that has gone as well"
     stand.evictions.forget(POLICY)
     assert stand.evictions.since(POLICY) == none
