@@ -6,6 +6,7 @@ the policy allows. Everything that is remembered is in the status: whoever has i
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
@@ -124,9 +125,9 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
             outcome = Outcome.CANCELLED if target is None else Outcome.MOVED
             status = moves.replace(status, move, outcome=outcome, ready_time=move.ready_time or knowledge.whole(now))
         elif moves.overdue(move, now):
-            status, found = _give_up(status, move, target, now)
+            status, found = _give_up(status, move, view, now)
         elif target is not None and target.ready:
-            status, found = _with_both(status, move, source, target, now)
+            status, found = _with_both(status, move, source, target, view, now)
         actions += found
     if not moves.open_moves(status) and not actions:
         actions += _surplus(status, view)
@@ -138,14 +139,14 @@ def _new_pod(move: Move, view: View) -> Pod | None:
 
 
 def _with_both(
-    status: LatencyPolicyStatus, move: Move, source: Pod, target: Pod, now: datetime
+    status: LatencyPolicyStatus, move: Move, source: Pod, target: Pod, view: View, now: datetime
 ) -> tuple[LatencyPolicyStatus, list[Action]]:
     """Go on with both pods there: a node that nobody had measured is tried with a request before the old pod goes."""
     ready = move.ready_time or knowledge.whole(now)
     if moves.on_trial(move, knowledge.by_name(status).get(target.node), now):
         return moves.replace(status, move, outcome=Outcome.TRYING, ready_time=ready), [Steer(target.node)]
     if move.outcome is not Outcome.EVICTING and not _pays(move, status):
-        return _give_up(status, move, target, now)
+        return _give_up(status, move, view, now)
     why = f"the pod on {target.node} that replaces it is ready"
     return moves.replace(status, move, outcome=Outcome.EVICTING, ready_time=ready), [Evict(source.name, why)]
 
@@ -181,7 +182,7 @@ def _pays(move: Move, status: LatencyPolicyStatus) -> bool:
 
 
 def _give_up(
-    status: LatencyPolicyStatus, move: Move, target: Pod | None, now: datetime
+    status: LatencyPolicyStatus, move: Move, view: View, now: datetime
 ) -> tuple[LatencyPolicyStatus, list[Action]]:
     """Give a move up; a node where no pod got ready, or that is farther than it seemed, is remembered as bad."""
     known = knowledge.by_name(status).get(move.target_node)
@@ -190,8 +191,8 @@ def _give_up(
     status = moves.replace(status, move, outcome=Outcome.CANCELLED)
     if never_ready or lied:
         status = knowledge.reject(status, move.target_node, now)
-    why = f"its move from {move.source_node} to {move.target_node} is given up"
-    return status, [Evict(target.name, why)] if target else []
+    new = _new_pod(move, view)
+    return status, _not_needed({new.name} if new is not None else set(), view)
 
 
 def _without_moves(view: View, status: LatencyPolicyStatus) -> View:
@@ -210,9 +211,14 @@ def _surplus(status: LatencyPolicyStatus, view: View) -> list[Action]:
     has been told that there are to be fewer: it deletes one by itself then, and maybe the other.
     """
     surge = status.surge
-    if surge is None or surge.wanted <= surge.replicas or len(view.pods) <= view.replicas:
+    if surge is None or surge.wanted <= surge.replicas:
         return []
     last = status.moves[surge.replicas - surge.wanted :]
-    left = {move.new_pod for move in last if move.outcome is Outcome.CANCELLED}
-    names = [pod.name for pod in view.pods if pod.name in left]
+    return _not_needed({move.new_pod for move in last if move.outcome is Outcome.CANCELLED}, view)
+
+
+def _not_needed(left: Collection[str | None], view: View) -> list[Action]:
+    """One of these pods goes, unless it serves and of the others fewer than there should be."""
+    spare = sum(pod.ready for pod in view.pods) > view.replicas
+    names = [pod.name for pod in view.pods if pod.name in left and (spare or not pod.ready)]
     return [Evict(name, "the move that it was created for was given up") for name in names[:1]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from berth.api.latencypolicy import LatencyPolicyStatus, Move, Outcome, Surge
+from berth.scheduling.latency import moves
 from berth.scheduling.latency.decision import decide
 from berth.scheduling.latency.situation import Evict, Pod, View
 from tests.support.latency import later, policy
@@ -25,7 +26,7 @@ def move(source: str, target: str, new: str | None, outcome: Outcome = Outcome.C
 
 
 @pytest.mark.parametrize(
-    ("moves", "pods", "evicted"),
+    ("made", "pods", "evicted"),
     [
         pytest.param([move("a", "b", "new")], {"old": "a", "new": "b"}, ["new"], id="the pod that it was given up for"),
         pytest.param([move("a", "b", "new")], {"old": "a", "other": "b"}, [], id="one made in its place on that node"),
@@ -44,11 +45,33 @@ def move(source: str, target: str, new: str | None, outcome: Outcome = Outcome.C
         ),
     ],
 )
-def test_what_goes(moves: list[Move], pods: dict[str, str], evicted: list[str]) -> None:
-    status = LatencyPolicyStatus(moves=tuple(moves), surge=Surge(replicas=1, previous=1, wanted=2, seen=True))
+def test_what_goes(made: list[Move], pods: dict[str, str], evicted: list[str]) -> None:
+    status = LatencyPolicyStatus(moves=tuple(made), surge=Surge(replicas=1, previous=1, wanted=2, seen=True))
     view = View(tuple(Pod(name, node) for name, node in pods.items()), 1, NODES, NODES)
     found = decide(status, policy(hard=80), view, later(60))
     assert [action.pod for action in found.actions if isinstance(action, Evict)] == evicted
+
+
+@pytest.mark.parametrize("outcome", [Outcome.CREATING, Outcome.CANCELLED])
+@pytest.mark.parametrize(
+    ("replicas", "unready", "evicted"),
+    [
+        pytest.param(2, (), ["new"], id="enough others serve"),
+        pytest.param(2, ("other",), [], id="another does not serve"),
+        pytest.param(2, ("new",), ["new"], id="it does not serve itself"),
+        pytest.param(1, ("other",), ["new"], id="another is not needed"),
+    ],
+)
+def test_it_goes_while_as_many_others_serve_as_should(
+    outcome: Outcome, replicas: int, unready: tuple[str, ...], evicted: list[str]
+) -> None:
+    surge = Surge(replicas=replicas, previous=replicas, wanted=replicas + 1, seen=True)
+    status = LatencyPolicyStatus(moves=(move("a", "b", "new", outcome),), surge=surge)
+    places = {"on-a": "a", "new": "b", "other": "c"}
+    view = View(tuple(Pod(name, node, name not in unready) for name, node in places.items()), replicas, NODES, NODES)
+    found = decide(status, policy(hard=80), view, later(moves.PATIENCE.total_seconds()))
+    assert [action.pod for action in found.actions if isinstance(action, Evict)] == evicted
+    assert [each.outcome for each in found.status.moves] == [Outcome.CANCELLED]
 
 
 def test_a_move_says_which_pod_has_come() -> None:
