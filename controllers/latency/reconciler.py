@@ -45,7 +45,7 @@ from controllers.latency.patience import patience, rest_after
 from controllers.latency.places import Places
 from controllers.latency.policies import Policies, target_of
 from controllers.latency.scaler import Scaler
-from controllers.latency.surge import Scaling, scaling
+from controllers.latency.surge import Scaling, let_down, scaling
 from controllers.latency.workloads import Workloads
 
 log = structlog.get_logger(__name__)
@@ -313,9 +313,11 @@ class Reconciler:
         policy = self._policies.last(key)
         surge = policy.status.surge if policy is not None else None
         deployment = self._workloads.deployment(target_of(policy)) if policy is not None else None
-        if surge is not None and surge.wanted != surge.replicas and deployment is not None:
-            raised = self._scaler.replicas(deployment) == surge.wanted
-            if raised and not await self._scaler.scale(deployment, surge.wanted, surge.replicas):
+        if surge is not None and deployment is not None:
+            write = let_down(surge, self._scaler.replicas(deployment))
+            # Of a pod that was just evicted the ReplicaSet may not know, and delete another.
+            recent = self._evictions.since(key) < SETTLED_AFTER.total_seconds()
+            if write is not None and (recent or not await self._scaler.scale(deployment, *write)):
                 return False
         self._policies.forget(key)
         self._observations.forget(key)

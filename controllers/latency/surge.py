@@ -80,6 +80,17 @@ def scaling(
     return Scaling(after, write=(after.previous, after.wanted))
 
 
+def let_down(surge: Surge, replicas: int) -> tuple[int, int] | None:
+    """Return the number to replace, and the number instead, once the policy is gone; None: it is right, or not ours.
+
+    Args:
+        surge: what was remembered last.
+        replicas: what the Deployment says.
+    """
+    ours = replicas == surge.wanted or (replicas == surge.previous and not surge.seen)
+    return (replicas, surge.replicas) if ours and replicas > surge.replicas else None
+
+
 def _leaving(replicas: int, pod: str) -> Surge:
     """A pod goes, and the number stays until it has gone."""
     return Surge(replicas=replicas, previous=replicas, wanted=replicas, seen=True, leaving=pod)

@@ -27,7 +27,7 @@ from controllers.latency.observations import Observations
 from controllers.latency.orders import Orders
 from controllers.latency.places import Places
 from controllers.latency.policies import Policies
-from controllers.latency.reconciler import CONFLICT_DELAY, Reconciler
+from controllers.latency.reconciler import CONFLICT_DELAY, SETTLED_AFTER, Reconciler
 from controllers.latency.workloads import Workloads
 from tests.support import builders
 from tests.support.api_server import Answer, ApiServer, Request, api_server, refusal
@@ -58,7 +58,7 @@ class Stand:
         self.server, self.notes, self.queue = server, Notes(), Queue()
         self.spec: dict[str, Any] = {}
         self.policies, self.workloads, self.observations = Policies(), Workloads(), Observations()
-        self.places, self.orders = Places([]), Orders(Clock())
+        self.places, self.orders, self.clock = Places([]), Orders(Clock()), Clock()
         self.candidates = Candidates(Cache(clock=Clock()))
         for name in ("a", "b"):
             self.candidates.node_changed(None, network_node(builders.node(name)))
@@ -73,7 +73,7 @@ class Stand:
             places=self.places,
             observations=self.observations,
             orders=self.orders,
-            evictions=Evictions(client, Clock()),
+            evictions=Evictions(client, self.clock),
             status_interval=600.0,
         )
         self.workloads.deployment_changed(None, running(1))
@@ -375,6 +375,19 @@ async def test_what_a_policy_leaves_is_tried_again_until_it_is_done(stand: Stand
     refused.clear()
     assert not await stand.reconciler.reconcile(KEY)
     assert [kind for kind, _ in stand.writes] == ["scale", "scale"]
+
+
+async def test_what_a_policy_raised_is_let_down_once_the_replica_set_knows_which_pod_was_evicted(stand: Stand) -> None:
+    stand.wants(moving(seen=True))
+    stand.workloads.deployment_changed(None, running(2))
+    stand.appears(pod("web-2", "u2", "b"))
+    stand.measured(a=FAR, b=NEAR)
+    await stand.reconciler.reconcile(KEY)
+    stand.policies.remove(KEY)
+    assert await stand.reconciler.reconcile(KEY)
+    stand.clock.advance(SETTLED_AFTER.total_seconds())
+    assert not await stand.reconciler.reconcile(KEY)
+    assert [kind for kind, _ in stand.writes] == ["status", "eviction", "scale"]
 
 
 def moving(*, seen: bool, outcome: str = "Creating", **fields: str) -> dict[str, Any]:

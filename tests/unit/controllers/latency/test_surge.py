@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.api.latencypolicy import Surge
-from controllers.latency.surge import Scaling, scaling
+from controllers.latency.surge import Scaling, let_down, scaling
 
 
 def surge(replicas: int, previous: int, wanted: int, *, seen: bool = False) -> Surge:
@@ -66,6 +66,26 @@ def test_the_number_follows_the_users(
     remembered: Surge | None, replicas: int, wanted: int | None, gone: bool, settled: bool, found: Scaling
 ) -> None:
     assert scaling(remembered, 0, replicas, settled=settled, wanted=wanted, leaving="p", gone=gone) == found
+
+
+@pytest.mark.parametrize(
+    ("remembered", "replicas", "written"),
+    [
+        pytest.param(surge(2, 2, 3, seen=True), 3, (3, 2), id="as it was raised"),
+        pytest.param(surge(2, 2, 3), 3, (3, 2), id="as it was raised, and not seen"),
+        pytest.param(surge(2, 2, 3), 2, None, id="it was not raised yet"),
+        pytest.param(surge(2, 3, 2), 3, (3, 2), id="it was to be lowered"),
+        pytest.param(surge(2, 3, 2), 2, None, id="it was lowered"),
+        pytest.param(surge(2, 4, 3, seen=True), 4, None, id="somebody has raised it again"),
+        pytest.param(surge(2, 2, 3, seen=True), 5, None, id="somebody has set another number"),
+        pytest.param(surge(4, 2, 4), 2, None, id="more were to come for users"),
+        pytest.param(LEAVING, 3, None, id="a pod was to leave"),
+    ],
+)
+def test_what_a_policy_raised_is_let_down_once_it_is_gone(
+    remembered: Surge, replicas: int, written: tuple[int, int] | None
+) -> None:
+    assert let_down(remembered, replicas) == written
 
 
 def test_nobody_leaves_where_nobody_may() -> None:
