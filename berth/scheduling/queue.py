@@ -137,7 +137,7 @@ class SchedulingQueue:
         uid = pod.metadata.uid
         if self._entry_of.get(uid, key) != key:
             self.delete(uid)
-        entry = self._entries.get(key)
+        entry = self._told_of_changes(key)
         if entry is None:
             entry = QueueEntry(key=key, first_seen=self._clock(), turn=self._turn, number=next(self._numbers))
             self._entries[key] = entry
@@ -174,6 +174,7 @@ class SchedulingQueue:
         Args:
             held: which namespaces have no turn at the moment; none by default.
         """
+        self._wake_helped()
         self._release_timers()
         entry = self._aged(held) if self._turn % AGEING_TURNS == AGEING_TURNS - 1 else None
         if entry is not None:
@@ -201,7 +202,7 @@ class SchedulingQueue:
     def look_again(self, entry: QueueEntry) -> None:
         """Try the entry again once its backoff is over, if it has one, whether something changes or not."""
         if self.holds(entry):
-            self._wake(entry)
+            self.activate(entry.key, skip_backoff=False)
 
     def refresh(self, pod: Pod) -> bool:
         """Note the newest content of a pod that a plan under way has given a node; False for one not in the queue."""
@@ -249,7 +250,7 @@ class SchedulingQueue:
 
     def activate(self, key: EntryKey, *, skip_backoff: bool = True) -> None:
         """Something about this entry changed: try it now, or once its backoff is over."""
-        entry = self._entries.get(key)
+        entry = self._told_of_changes(key)
         if entry is not None:
             if skip_backoff:
                 entry.not_before = 0.0
@@ -258,27 +259,47 @@ class SchedulingQueue:
     def move_all_to_active(self, change: Change = Change.ANY, *, namespace: str = "") -> None:
         """Something in the cluster changed: try unschedulable entries again once their backoff is over.
 
+        They are found with the next :meth:`pop`, as if it had been done now: there may be thousands, and whoever sees a
+        change has other things to do.
+
         Args:
             change: which entries it may help; all of them by default.
             namespace: the only one whose entries it may help, empty for all.
         """
-        for entry in self._unschedulable.helped_by(change, namespace):
-            self._wake(entry)
-            if self._idle_share and entry.early and entry.rank is None:
-                entry.helped = True
-                self._helped.push((entry.not_before, entry.key))
+        self._unschedulable.note(change, namespace, self._clock())
 
     def next_due(self) -> float | None:
-        """Monotonic time at which the next timer runs out, None when there is none."""
+        """Monotonic time at which :meth:`pop` may find more: now after a change, or when a timer ends; else None."""
+        if self._unschedulable.changed:
+            return self._clock()
         timer = self._timers.first()
         if timer is not None and self._ahead_after > self._clock() and self._helped.first() is not None:
             return min(timer[0], self._ahead_after)
         return None if timer is None else timer[0]
 
-    def _wake(self, entry: QueueEntry, *, newcomer: Pod | None = None) -> None:
-        """Make an entry active, at the end of its backoff if it has one."""
-        if entry.not_before <= self._clock():
-            self._push(entry, newcomer=newcomer)
+    def _wake_helped(self) -> None:
+        """Wake all that changes may help."""
+        for entry, when in self._unschedulable.helped():
+            self._help(entry, when)
+
+    def _told_of_changes(self, key: EntryKey) -> QueueEntry | None:
+        """An entry, woken if a change may help it: what else happens to it comes after that."""
+        entry = self._entries.get(key)
+        if entry is not None and (when := self._unschedulable.help_for(entry)) is not None:
+            self._help(entry, when)
+        return entry
+
+    def _help(self, entry: QueueEntry, when: float) -> None:
+        """Wake an entry that a change of that time may help."""
+        self._wake(entry, since=when)
+        if self._idle_share and entry.early and entry.rank is None:
+            entry.helped = True
+            self._helped.push((entry.not_before, entry.key))
+
+    def _wake(self, entry: QueueEntry, *, newcomer: Pod | None = None, since: float | None = None) -> None:
+        """Make an entry active, at the end of its backoff if it has one; with `since`, as if it were that time."""
+        if entry.not_before <= (self._clock() if since is None else since):
+            self._push(entry, newcomer=newcomer, since=since)
         else:
             self._unschedulable.discard(entry)
             self.retry_at(entry, entry.not_before)

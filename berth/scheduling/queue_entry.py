@@ -96,6 +96,8 @@ class QueueEntry:
     """is tried before its backoff is over"""
     unschedulable: bool = False
     """waits for a change (True) or for its time only (False)"""
+    changes_before: int = 0
+    """number of the last change that came before it began to wait for one"""
     follows_pods: bool = False
     """some pod has affinity or spread rules: pods that get a node elsewhere may help it"""
     follows_volumes: bool = False

@@ -19,7 +19,6 @@ from berth.scheduling.cache.node_changes import NodeChange
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration, parse_configuration
 from berth.scheduling.cycle import SchedulingCycle
 from berth.scheduling.queue import SchedulingQueue
-from berth.scheduling.queue_entry import QueueEntry
 from berth.scheduling.settling import SettlingWindow
 from controllers.placement.allocation_writer import AllocationWriter
 from controllers.placement.binder import Binder
@@ -179,8 +178,7 @@ class PlacementController:
             except Exception:
                 # One odd plan must not stop the others; it is given up all the same.
                 log.exception("plan not given up in order")
-            while (entry := self.queue.pop(held=self.binding.full)) is not None:
-                await self.planning.run(partial(self._schedule_together, entry))
+            while await self._schedule_due():
                 await self._recount()
                 await asyncio.sleep(0)
             PENDING.set(len(self.queue))
@@ -198,10 +196,24 @@ class PlacementController:
             # Placement must go on, and what is left is counted with the next plan.
             log.exception("bandwidth not counted anew")
 
-    def _schedule_together(self, first: QueueEntry) -> None:
-        """Schedule an entry, and those that are next within a short time, in the planning thread."""
+    async def _schedule_due(self) -> bool:
+        """Schedule entries that are due, in the planning thread for a short time; returns whether there were any.
+
+        They are looked for there, too: a change may have woken thousands.
+        """
+        found = False
+
+        def scheduled() -> None:
+            nonlocal found
+            found = self._schedule_together()
+
+        await self.planning.run(scheduled)
+        return found
+
+    def _schedule_together(self) -> bool:
+        """Schedule the entry that is next, and those that are within a short time; returns whether there was any."""
+        entry = first = self.queue.pop(held=self.binding.full)
         end = time.monotonic() + TOGETHER
-        entry: QueueEntry | None = first
         while entry is not None:
             try:
                 self.cycle.schedule_one(entry)
@@ -210,6 +222,7 @@ class PlacementController:
                 log.exception("planning failed", entry="/".join(filter(None, entry.key)))
                 self.cycle.failed(entry)
             entry = self.queue.pop(held=self.binding.full) if time.monotonic() < end else None
+        return first is not None
 
     async def _until_changed(self) -> None:
         """Wait for a change, such as a binding that ends, or a timer."""

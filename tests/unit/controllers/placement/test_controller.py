@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -153,6 +154,23 @@ class TestEntriesTogether:
         async with running(desk.controller._schedule()):
             await until(lambda: desk.controller.binding._unbound.waiting("default") == 9, what="all are decided")
         assert (self.with_entries(rounds), names) == ([9], [f"p{number}" for number in range(9)])
+
+    async def test_who_is_next_is_found_in_the_planning_thread(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A change may have woken thousands, and the event loop serves health and reads watches."""
+        pop, threads = desk.queue.pop, set[str]()
+
+        def noted(**options: Any) -> QueueEntry | None:
+            threads.add(threading.current_thread().name)
+            return pop(**options)
+
+        monkeypatch.setattr(desk.queue, "pop", noted)
+        _, names = self.scheduled(desk, monkeypatch)
+        desk.pods(lone("a", cpu="10m"))
+        async with running(desk.controller._schedule()):
+            await until(lambda: desk.controller.binding._unbound.waiting("default") == 1, what="it is decided")
+        assert (names, threads) == (["a"], {"planning"})
 
     async def test_the_event_loop_has_its_turn_after_a_while(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("controllers.placement.controller.TOGETHER", 0.0)
