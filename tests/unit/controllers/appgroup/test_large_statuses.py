@@ -40,7 +40,7 @@ class Turns:
         for key in keys:
             self.large.add(key)
         task = asyncio.create_task(self.large.run(self.work))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(self.worked) < until or len(self.large):
                 await asyncio.sleep(0)
             for _ in range(10):

@@ -69,7 +69,7 @@ class World:
         for pod in pods:
             self.lookup.on_pod(None, pod)
         task = asyncio.create_task(self.lookup.run())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while len(self.lookup._queue):
                 await asyncio.sleep(0)
             for _ in range(10):

@@ -174,7 +174,7 @@ async def test_what_could_not_be_written_is_not_remembered(current: Pod) -> None
     conditions = PodConditions(cast("ApiClient", client))
     conditions.unschedulable(lone("a"), "no cpu")
     async with running(conditions.run()):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await client.asked.wait()
             while conditions._written:
                 await asyncio.sleep(0)

@@ -172,7 +172,7 @@ async def test_an_agent_that_comes_is_a_peer_at_once_however_long_the_interval(m
     monkeypatch.setattr(ProberProcess, "give", lambda _, order: given.put_nowait(order))
     port = free_port()
     with api_server(Plane(port, grows=True)) as server:
-        async with running(server, port, interval=60.0), asyncio.timeout(20):
+        async with running(server, port, interval=60.0), asyncio.timeout(60):
             orders = [await given.get()]
             while len(orders[-1].targets) < 3:
                 orders.append(await given.get())

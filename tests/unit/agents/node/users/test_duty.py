@@ -105,5 +105,5 @@ async def test_what_is_refused_is_told(controller: LatencyController, stand: Sta
 
 
 async def test_without_a_controller_there_is_nothing_to_do() -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await UserDuty(None).run(lambda _target: True)

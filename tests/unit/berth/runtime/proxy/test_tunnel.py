@@ -58,7 +58,7 @@ async def test_whoever_ends_it_ends_it_for_the_other(who: str) -> None:
             if who == "application":
                 assert await reader.read() == b""
                 ended.set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await ended.wait()
 
 
