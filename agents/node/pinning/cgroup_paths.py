@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 from typing import Final
 
 ROOT: Final = PurePosixPath("/")
 """The top of a hierarchy."""
 _SYSTEMD: Final = re.compile("([^:/]*):([^:/]*):([^:/]+)")
+_POD: Final = re.compile("pod[^/]+|kubepods-(?:[a-z]+-)?pod[^/]+[.]slice")
 
 
 class Driver(StrEnum):
@@ -117,6 +118,11 @@ def container_in(directory: str) -> str | None:
     """Return the ID of the container that a cgroup inside a pod's is of; None if it is of none."""
     match = re.fullmatch("(?:cri-containerd-|crio-)?([0-9a-f]{64})(?:[.]scope)?", directory)
     return match[1] if match and directory in container_directories(match[1]) else None
+
+
+def is_container(path: PurePath) -> bool:
+    """Return whether a cgroup is that of a pod's container: what is inside such a one its processes may have made."""
+    return container_in(path.name) is not None and _POD.fullmatch(path.parent.name) is not None
 
 
 def pod_paths(uid: str, *, root: PurePosixPath = ROOT) -> tuple[PurePosixPath, ...]:

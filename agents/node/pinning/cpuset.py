@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,8 @@ from berth.api.cpulist import format_cpulist, parse_cpulist
 PROC: Final = Path("/proc")
 """Where processes are; those of other containers are there in the host's PID namespace alone."""
 _PART_BYTES: Final = 2**16
+_MOST_INSIDE: Final = 1024
+"""Cgroups inside a container's that are looked at: who may make them there can make any number."""
 _EFFECTIVE: Final = {
     Version.V1: ("cpuset.effective_cpus", "cpuset.effective_mems"),
     Version.V2: ("cpuset.cpus.effective", "cpuset.mems.effective"),
@@ -197,10 +200,9 @@ def _is_threaded(cgroup: Path) -> bool:
 
 
 def _inside(cgroup: Path) -> Iterator[Path]:
-    """Cgroups inside, outer ones first."""
-    for directory, _, _ in os.walk(cgroup):
-        if directory != str(cgroup):
-            yield Path(directory)
+    """Cgroups inside, outer ones first, :data:`_MOST_INSIDE` at the most."""
+    below = (Path(directory) for directory, _, _ in os.walk(cgroup))
+    return islice(below, 1, 1 + _MOST_INSIDE)
 
 
 def _text(path: Path) -> str:

@@ -9,7 +9,7 @@ from enum import IntEnum
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from agents.node.pinning.cgroup_paths import container_directories, container_in, pod_paths
+from agents.node.pinning.cgroup_paths import container_directories, container_in, is_container, pod_paths
 
 MOUNT: Final = Path("/sys/fs/cgroup")
 """Where hierarchies are mounted."""
@@ -100,8 +100,10 @@ class Hierarchy:
         depth = len(self.root.parts)
         for directory, names, _ in os.walk(self.root):
             path = Path(directory)
+            # What containers make inside their own cgroups can be very many, and have the names of another pod.
+            is_searched = len(path.parts) - depth < _DEEPEST and not is_container(path)
             # Kubelets and runtimes make no names that are no text, and the journal could not hold such a path.
-            names[:] = filter(_is_text, names) if len(path.parts) - depth < _DEEPEST else ()
+            names[:] = filter(_is_text, names) if is_searched else ()
             yield path
 
 

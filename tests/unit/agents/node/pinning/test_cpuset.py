@@ -165,6 +165,25 @@ def test_processes_that_run_elsewhere(tmp_path: Path) -> None:
     assert strays(found, frozenset({0, 1}), first=10, proc=tmp_path) == []
 
 
+def test_a_container_with_very_many_cgroups_is_looked_through_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agents.node.pinning.cpuset._MOST_INSIDE", 3)
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "status").write_text("Cpus_allowed_list:\t1\n")
+    found = cgroup(tmp_path / "c", Version.V2, "0", "0", ("0", "0"))
+    (found / "cgroup.procs").write_text("")
+    inner = found
+    for depth in range(4):
+        inner = cgroup(inner / str(depth), Version.V2, "0", "0", ("0", "0"))
+        (inner / "cgroup.procs").write_text("")
+    (inner.parent / "cgroup.procs").write_text("7\n")
+    (inner / "cgroup.procs").write_text("8\n")
+    (tmp_path / "8").mkdir()
+    (tmp_path / "8" / "status").write_text("Cpus_allowed_list:\t1\n")
+    assert strays(found, frozenset({0}), proc=tmp_path) == [7]
+
+
 def test_threads_in_a_cgroup_of_their_own_run_elsewhere(tmp_path: Path) -> None:
     for thread, cpus in {7: "0", 8: "0-1"}.items():
         (tmp_path / str(thread)).mkdir()

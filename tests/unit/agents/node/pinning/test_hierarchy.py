@@ -119,6 +119,22 @@ def test_what_is_below_a_cgroup_whose_name_is_no_text_is_no_container(tmp_path: 
     assert list(hierarchy.containers_of(frozenset([UID]))) == []
 
 
+@pytest.mark.parametrize("driver", Driver)
+@pytest.mark.parametrize("runtime", Runtime)
+def test_what_a_container_makes_inside_its_cgroup_is_no_container_of_a_pod(
+    tmp_path: Path, driver: Driver, runtime: Runtime
+) -> None:
+    """Who may write below his own cgroup could have the agent pin that one, and leave the other pod's as it is."""
+    hierarchy = Hierarchy(tmp_path, Version.V2)
+    other = pod_path(driver, QosClass.BURSTABLE, UID) / container_directory(driver, runtime, ID)
+    own = pod_path(driver, QosClass.GUARANTEED, "own") / container_directory(driver, runtime, "f" * 64)
+    made = own / other.relative_to("/" if driver is Driver.CGROUPFS else other.parent.parent.parent)
+    hierarchy.cgroup(made).mkdir(parents=True)
+    assert hierarchy.search("f" * 64) == hierarchy.cgroup(own)
+    assert hierarchy.search(ID) is None
+    assert list(hierarchy.containers_of(frozenset([UID]))) == []
+
+
 def test_two_slashes_are_one(tmp_path: Path) -> None:
     hierarchy = Hierarchy(tmp_path, Version.V1)
     (tmp_path / "kubepods" / "c").mkdir(parents=True)
