@@ -41,6 +41,8 @@ WRITERS = 24
 with others: with four at a time, Events came long after what they tell."""
 GIVE_WAY_SECONDS = 3.0
 """Seconds from when it was told for which an Event gives way to other writes: pods are to be bound first."""
+FORBIDDEN_SECONDS = 60.0
+"""Seconds between two lines of the log about Events that may not be written: without the right, none may."""
 SHUTDOWN_SECONDS = 2.0
 """Seconds for which what still waits is written when the process ends."""
 
@@ -110,6 +112,7 @@ class EventRecorder:
         self._queue: FairQueue[tuple[Note, Series, float]] = FairQueue(WRITERS, capacity=CAPACITY)
         self._series = SeriesMemory()
         self._others = gives_way_to
+        self._told_forbidden = -FORBIDDEN_SECONDS
 
     def record(self, note: Note) -> None:
         """Queue a note; never blocks and never raises."""
@@ -150,9 +153,7 @@ class EventRecorder:
                 async with self._queue.patience(turn):
                     await self._write(note, series)
             except ApiError as error:
-                # 404: the namespace is gone, 403: it is being deleted; both are ordinary at an object's end.
-                if error.status not in (403, 404):
-                    log.warning("event refused", reason=note.reason, error=str(error))
+                self._tell(note, error)
                 EVENTS_DROPPED.labels("refused").inc()
             except TRANSPORT_ERRORS as error:
                 log.info("event not written", reason=note.reason, error=str(error) or repr(error))
@@ -163,6 +164,17 @@ class EventRecorder:
                 EVENTS_DROPPED.labels("invalid").inc()
             finally:
                 self._queue.done(turn)
+
+    def _tell(self, note: Note, error: ApiError) -> None:
+        """Log a refusal, unless the namespace is gone or being deleted: that is ordinary at an object's end."""
+        if error.not_found or (error.status == 403 and "because it is being terminated" in error.message):
+            return
+        if error.status == 403:
+            now = monotonic()
+            if now - self._told_forbidden < FORBIDDEN_SECONDS:
+                return
+            self._told_forbidden = now
+        log.warning("event refused", reason=note.reason, error=str(error))
 
     async def _write(self, note: Note, series: Series) -> None:
         namespace, name = note.regarding.namespace or "default", self._name(note)

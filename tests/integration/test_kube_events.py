@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
 
 from berth.api.text import on_one_line
 from berth.kube import events as events_module
 from berth.kube.client import ApiClient
+from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
 from berth.kube.event_series import FIRST_INTERVAL
 from berth.kube.events import EventRecorder, Note, Reference
@@ -205,6 +208,44 @@ async def test_a_namespace_that_is_gone(cluster: LocalCluster) -> None:
             events.record(Note(Reference.of(found.metadata, kind="Namespace"), "After", "goes on", "Testing"))
             await written(events)
         assert any(e["reason"] == "After" for e in await client.list_all(EVENTS, namespace="default"))
+
+
+async def test_without_the_right_to_write_them_the_log_says_so_once_a_minute(
+    cluster: LocalCluster, namespace: str, tmp_path: Path, clock: Clock
+) -> None:
+    kubeconfig = cluster.service_account_kubeconfig(namespace, "default", path=tmp_path / "kubeconfig")
+    async with ApiClient(await load_connection(kubeconfig=str(kubeconfig))) as client:
+        events = recorder(client)
+        with capture_logs() as lines:
+            async with running(events.run()):
+                for minute in range(2):
+                    for number in range(5):
+                        about = Reference("v1", "Pod", namespace, f"web-{number}", f"u{minute}-{number}")
+                        events.record(Note(about, "Bound", "to n1", "Binding"))
+                    await written(events)
+                    clock.advance(60.0)
+    refusals = [line for line in lines if line["event"] == "event refused"]
+    assert [line["log_level"] for line in refusals] == ["warning"] * 2
+    assert 'cannot create resource "events"' in refusals[0]["error"]
+
+
+async def test_a_namespace_that_is_being_deleted_is_nothing_to_tell(cluster: LocalCluster, namespace: str) -> None:
+    ending = f"{namespace}-ending"
+    held = config_map("held")
+    held["metadata"]["finalizers"] = ["test.berth.dev/held"]
+    before = dropped("refused")
+    async with client_of(cluster) as client:
+        await client.create(NAMESPACES, {"metadata": {"name": ending}})
+        await client.create(CONFIGMAPS, held, namespace=ending)
+        await client.delete(NAMESPACES, ending)
+        events = recorder(client)
+        with capture_logs() as lines:
+            async with running(events.run()):
+                events.record(Note(Reference("v1", "Pod", ending, "web", "u1"), "Bound", "to n1", "Binding"))
+                await written(events)
+        await client.merge_patch(CONFIGMAPS, "held", {"metadata": {"finalizers": None}}, namespace=ending)
+    assert dropped("refused") == before + 1
+    assert lines == []
 
 
 async def test_what_waits_is_written_at_shutdown(
