@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from berth.api.latencypolicy import LatencyPolicySpec, LatencyPolicyStatus, Move, NodeState, Objective, Outcome
 from berth.scheduling.latency import constraints, knowledge, measuring, minimum, moves
@@ -27,6 +27,8 @@ from berth.scheduling.latency.situation import (
     Wish,
     far,
 )
+
+_GIVEN_UP: Final = "the move that it was created for was given up"
 
 
 class Decision(NamedTuple):
@@ -192,7 +194,7 @@ def _give_up(
     if never_ready or lied:
         status = knowledge.reject(status, move.target_node, now)
     new = _new_pod(move, view)
-    return status, _not_needed({new.name} if new is not None else set(), view)
+    return status, evict_one({new.name} if new is not None else set(), view, view.replicas, _GIVEN_UP)
 
 
 def _without_moves(view: View, status: LatencyPolicyStatus) -> View:
@@ -214,11 +216,12 @@ def _surplus(status: LatencyPolicyStatus, view: View) -> list[Action]:
     if surge is None or surge.wanted <= surge.replicas:
         return []
     last = status.moves[surge.replicas - surge.wanted :]
-    return _not_needed({move.new_pod for move in last if move.outcome is Outcome.CANCELLED}, view)
+    left = {move.new_pod for move in last if move.outcome is Outcome.CANCELLED}
+    return evict_one(left, view, view.replicas, _GIVEN_UP)
 
 
-def _not_needed(left: Collection[str | None], view: View) -> list[Action]:
-    """One of these pods goes, unless it serves and of the others fewer than there should be."""
-    spare = sum(pod.ready for pod in view.pods) > view.replicas
-    names = [pod.name for pod in view.pods if pod.name in left and (spare or not pod.ready)]
-    return [Evict(name, "the move that it was created for was given up") for name in names[:1]]
+def evict_one(names: Collection[str | None], view: View, count: int, why: str) -> list[Action]:
+    """Return the eviction of one of these pods; of none that serves where fewer than `count` others do."""
+    spare = sum(pod.ready for pod in view.pods) > count
+    found = [pod.name for pod in view.pods if pod.name in names and (spare or not pod.ready)]
+    return [Evict(name, why) for name in found[:1]]

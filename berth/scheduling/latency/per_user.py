@@ -18,7 +18,7 @@ from berth.scheduling.latency import gains, knowledge, moves, sizing
 from berth.scheduling.latency.association import associate
 from berth.scheduling.latency.classification import Limits
 from berth.scheduling.latency.coverage import Worth, best_nodes, extended, worth
-from berth.scheduling.latency.decision import begin, carry_on, has_room
+from berth.scheduling.latency.decision import begin, carry_on, evict_one, has_room
 from berth.scheduling.latency.set_back import as_of
 from berth.scheduling.latency.situation import Action, Evict, Reason, View, Wish
 from berth.scheduling.latency.user_table import Costs, UserTable
@@ -75,7 +75,7 @@ def decide(
         status, wanted = _size(status, spec, view, table, costs, now)
     if wanted < view.replicas and leaving is not None:
         # A ReplicaSet would delete another, so it goes before there is one less.
-        actions += [Evict(pod.name, "fewer pods serve as many users") for pod in view.pods if pod.name == leaving]
+        actions += evict_one({leaving}, view, wanted, "fewer pods serve as many users")
     elif wanted < view.replicas and (pod := sizing.dispensable(view, costs, spec)) is not None:
         leaving = pod.name
     associations = associate(status.associations, table, costs, view.nodes, _serving(view, actions), spec, now)

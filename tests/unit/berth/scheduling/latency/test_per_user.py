@@ -179,6 +179,22 @@ def test_a_pod_that_leaves_is_evicted_and_serves_nobody_from_then_on() -> None:
     assert (found.replicas, found.leaving) == (1, "pd")
 
 
+@pytest.mark.parametrize(
+    ("unready", "evicted"),
+    [
+        pytest.param("pc", [], id="another does not serve yet"),
+        pytest.param("pd", ["pd"], id="it does not serve itself"),
+    ],
+)
+def test_a_pod_that_leaves_goes_while_as_many_others_serve_as_should(unready: str, evicted: list[str]) -> None:
+    status = LatencyPolicyStatus(surge=LEAVING, fewer_time=later(-300))
+    both = view("c", "d")
+    both = both._replace(pods=tuple(pod._replace(ready=pod.name != unready) for pod in both.pods))
+    found = decide(status, ONE, both, users_of([EAST, WEST]), NOW)
+    assert [action.pod for action in found.actions if isinstance(action, Evict)] == evicted
+    assert (found.replicas, found.leaving) == (1, "pd")
+
+
 def test_a_pod_that_leaves_stays_where_users_come_back() -> None:
     status = LatencyPolicyStatus(surge=LEAVING, fewer_time=later(-300))
     found = decide(status, policy(hard=40, users={"maxReplicas": 2}), view("c", "d"), users_of([EAST, WEST]), NOW)
