@@ -10,7 +10,8 @@ from berth.api.labels import LABEL_APPGROUP
 from berth.cli.listing import OptionalLists
 from berth.kube.client import ApiClient
 from berth.kube.objects import CustomObject, Node, Pod, Service
-from berth.kube.resources import EVENTS, NETWORK_TOPOLOGIES, NODES, PODS, SERVICES
+from berth.kube.resources import EVENTS, NETWORK_TOPOLOGIES, NODES, SERVICES
+from berth.scheduling.cache.large_pods import BOUNDED_MEMBERS
 from berth.scheduling.cache.topologies import TopologyTable
 from berth.scheduling.configuration import Profile
 
@@ -48,7 +49,9 @@ async def read_group_facts(client: ApiClient, group: CustomObject, *, profile: P
         aiohttp.ClientError, OSError: the cluster cannot be reached.
     """
     namespace, lists = group.metadata.namespace, OptionalLists(client)
-    pods = await client.list_all(PODS, namespace=namespace, label_selector=f"{LABEL_APPGROUP}={group.metadata.name}")
+    pods = await client.list_all(
+        BOUNDED_MEMBERS, namespace=namespace, label_selector=f"{LABEL_APPGROUP}={group.metadata.name}"
+    )
     return GroupFacts(
         group,
         pods,

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import inspect
 
+from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
 from berth.kube.meta import MOST_ENTRIES, Amount, ResourceRequirements
 from berth.kube.objects import Container, Pod, PodSpec, PodStatus
 from berth.kube.resources import PODS, Resource
@@ -66,8 +67,21 @@ class BoundedPod(Pod):
         cut_down(self)
 
 
+class BoundedMember(Pod):
+    """A pod of an AppGroup as it is told of: cut down if it is large, still a member of its AppGroup."""
+
+    def __post_init__(self) -> None:
+        """Let go of what it has too many of, but for the labels that say whose it is."""
+        labels = self.metadata.labels
+        cut_down(self)
+        if self.spec.omitted_entries:
+            self.metadata.labels = {name: labels[name] for name in (LABEL_APPGROUP, LABEL_WORKLOAD) if name in labels}
+
+
 BOUNDED_PODS: Final[Resource[Pod]] = Resource(PODS.group, PODS.version, PODS.plural, PODS.kind, BoundedPod)
 """Pods, each bounded in what it takes."""
+BOUNDED_MEMBERS: Final[Resource[Pod]] = Resource(PODS.group, PODS.version, PODS.plural, PODS.kind, BoundedMember)
+"""Pods, each bounded in what it takes, by the AppGroup that they name."""
 
 
 def entries(pod: Pod) -> int:

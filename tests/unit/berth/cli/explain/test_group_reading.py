@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, cast
 
+import msgspec
 import pytest
 
+from berth.cli.explain.group import group_document
 from berth.cli.explain.group_reading import GroupFacts, read_group_facts
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
+from berth.kube.meta import MOST_ENTRIES
 from berth.kube.objects import CustomObject, ObjectMeta
+from berth.scheduling.cache.large_pods import entries
 from berth.scheduling.configuration import Profile, TopologyReference
 from tests.support import kinds
 
@@ -32,7 +37,11 @@ class Server:
         self.asked.append(place + (f"?{label_selector}" if label_selector else ""))
         if place in self.forbidden:
             raise ApiError(status=403, reason="Forbidden", message=f"cannot list resource {place}")
-        return self.answers.get(place.replace("/", "_").replace("*", "all").replace("-", "_"), [])
+        answer = self.answers.get(place.replace("/", "_").replace("*", "all").replace("-", "_"), [])
+        return [
+            msgspec.json.decode(msgspec.json.encode(item), type=resource.type) if isinstance(item, dict) else item
+            for item in answer
+        ]
 
 
 def topology(cost: Any = 5) -> CustomObject:
@@ -89,3 +98,25 @@ async def test_the_system_namespace_is_not_missed_beside_a_topology_of_its_own()
 async def test_without_the_right_to_list_pods_there_is_no_explanation() -> None:
     with pytest.raises(ApiError, match="cannot list resource pods"):
         await read(Server("pods/own"))
+
+
+@pytest.mark.parametrize(
+    ("more", "kept"),
+    [
+        pytest.param({}, ["appgroup.diktyo.x-k8s.io", "appgroup.diktyo.x-k8s.io.workload", "l0"], id="small"),
+        pytest.param(
+            {f"l{n}": "1" for n in range(MOST_ENTRIES)},
+            ["appgroup.diktyo.x-k8s.io", "appgroup.diktyo.x-k8s.io.workload"],
+            id="large",
+        ),
+    ],
+)
+async def test_a_member_is_told_of_however_large_it_is_and_takes_little(more: dict[str, str], kept: list[str]) -> None:
+    names = {"appgroup.diktyo.x-k8s.io": "shop", "appgroup.diktyo.x-k8s.io.workload": "front"}
+    pod = {"metadata": {"name": "p", "namespace": "own", "uid": "u", "labels": names | {"l0": "1"} | more}}
+    facts = await read(Server(pods_own=[pod]))
+    (found,) = facts.pods
+    assert sorted(found.metadata.labels) == kept
+    assert entries(found) < 20
+    document = group_document(facts, profile=Profile(), schedulers=["berth-scheduler"], now=datetime.now(UTC))
+    assert [(row["name"], row["selector"]) for row in document["pods"]] == [("p", "front")]
