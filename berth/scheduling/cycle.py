@@ -72,9 +72,10 @@ class SchedulingCycle:
         listener: CycleListener,
         *,
         timer: Callable[[], float] = time.perf_counter,
+        budget_clock: Callable[[], float] | None = None,
         settling: SettlingWindow | None = None,
     ) -> None:
-        """Make a planner per profile; `timer` measures planning, in seconds.
+        """Make a planner per profile; `timer` measures planning, and `budget_clock` when to end it, in seconds.
 
         Without `settling` no group waits for network data.
         """
@@ -85,7 +86,10 @@ class SchedulingCycle:
         self._listener = listener
         self._timer = timer
         self._under_way: dict[EntryKey, PlanUnderWay] = {}
-        self.planners = {profile.scheduler_name: Planner(cache, profile) for profile in configuration.profiles}
+        self.planners = {
+            profile.scheduler_name: Planner(cache, profile, budget_clock=budget_clock)
+            for profile in configuration.profiles
+        }
         """One planner per scheduler name."""
 
     def schedule_one(self, entry: QueueEntry) -> None:

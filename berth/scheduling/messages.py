@@ -20,6 +20,8 @@ MAX_NAMES = 3
 
 ABSENT = "NetworkTopologyAbsent"
 """Reason of :func:`topology_absent`."""
+CUT_SHORT = "PlanningCutShort"
+"""Reason of :func:`planning_cut_short`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ def planning_cut_short(*, seconds: float) -> Message:
         f"Planning stopped after {seconds:g} s with the best plan so far; raise gang.planningSeconds in the placement "
         "configuration if the group should be planned longer"
     )
-    return Message("PlanningCutShort", text, warning=True)
+    return Message(CUT_SHORT, text, warning=True)
 
 
 def group_not_placed(failure: Failure) -> Message:

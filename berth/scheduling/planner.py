@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -63,12 +63,20 @@ MAX_PLANS = 3
 class Planner:
     """Plans one queue entry after another against one cache, for one profile."""
 
-    def __init__(self, cache: Cache, profile: Profile, *, plugins: Iterable[type[Plugin]] | None = None) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        profile: Profile,
+        *,
+        plugins: Iterable[type[Plugin]] | None = None,
+        budget_clock: Callable[[], float] | None = None,
+    ) -> None:
         """Share the cache; several planners (one per profile) may work on one cache in turn.
 
-        `plugins` are others than the registered ones.
+        `plugins` are others than the registered ones, `budget_clock` measures time budgets instead of the cache's.
         """
         self._cache = cache
+        self._budget_clock = budget_clock or cache.clock
         self._state = cache.state
         self._profile = profile
         self._framework = Framework(plugin.of(profile) for plugin in (PLUGINS if plugins is None else plugins))
@@ -197,7 +205,7 @@ class Planner:
         return Outcome(decisions=tuple(decisions), failures=tuple(failures), cut_short=budget.cut_short)
 
     def _budget(self) -> Budget:
-        return Budget(self._cache.clock, self._profile.gang.planning_seconds)
+        return Budget(self._budget_clock, self._profile.gang.planning_seconds)
 
     def _infrastructure(self, costs: NetworkCosts) -> InfrastructureState:
         return self.view.current(costs, self._cache.bandwidth())

@@ -85,6 +85,14 @@ def plan(
             min=1, max=1_000_000, help="Likewise: microseconds of a measured latency that cost 1; 1000 as upstream."
         ),
     ] = COST_UNIT,
+    planning_seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            help="Processor time that the plan of one AppGroup may take; when it is over, the best plan so far counts, "
+            "and a note says so. Default: 10, or the profiles' planningSeconds if that is more.",
+        ),
+    ] = None,
     all_nodes: Annotated[bool, typer.Option("--all-nodes", help="Report nodes that get no pod too.")] = False,
     show: Annotated[list[Section] | None, typer.Option(help="Sections of the table. Repeatable. Default: all.")] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")] = Output.table,
@@ -143,6 +151,7 @@ def plan(
                 strategy=strategy,
                 scheduler_name=scheduler_name,
                 all_pods=all_pods,
+                planning_seconds=planning_seconds,
                 all_nodes=all_nodes,
                 now=format_timestamp(now),
             )

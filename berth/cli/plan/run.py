@@ -26,6 +26,8 @@ from controllers.networktopology import forecast as networktopology
 from controllers.networktopology.scale import COST_UNIT
 from controllers.networktopology.sources.base import Percentile
 
+PLANNING_SECONDS = 10.0
+"""Time budget of a plan. More than a controller's: nobody waits for it, and it is to show what would be best."""
 RESOURCES = READ
 """Kinds to list from a live cluster."""
 MAY_LACK = inputs.MAY_LACK
@@ -71,6 +73,8 @@ class Options:
     """plan the pods of all schedulers"""
     all_nodes: bool = False
     """report nodes without planned pods too"""
+    planning_seconds: float | None = None
+    """processor time that the plan of one AppGroup may take; None for 10, or the profiles' budget if that is more"""
     now: str = ""
     """RFC 3339 creation time of objects that have none"""
 
@@ -127,7 +131,8 @@ def plan(
             "there are no nodes to plan on; add Node manifests with -f (kubectl get nodes -o yaml prints those of a "
             "cluster), or use --from-cluster"
         )
-    simulation = simulate(found, configuration, all_pods=chosen.all_pods, progress=progress)
+    seconds = configuration.profiles[0].gang.planning_seconds  # all have the same, see configure
+    simulation = simulate(found, configuration, all_pods=chosen.all_pods, seconds=seconds, progress=progress)
     return plan_document(simulation, found, all_nodes=chosen.all_nodes)
 
 
@@ -148,7 +153,11 @@ def configure(options: Options) -> PlacementConfiguration:
     if options.scheduler_name is not None:
         own = [profile for profile in profiles if profile["schedulerName"] == options.scheduler_name]
         profiles = own or [{**profiles[0], "schedulerName": options.scheduler_name}]
+    seconds = options.planning_seconds
+    if seconds is None:
+        seconds = max(PLANNING_SECONDS, *(profile["gang"]["planningSeconds"] for profile in profiles))
     for profile in profiles:
+        profile["gang"]["planningSeconds"] = seconds
         if options.strategy is not None:
             profile["gang"]["strategy"] = options.strategy
     return parse_configuration({"profiles": profiles}, source="options")

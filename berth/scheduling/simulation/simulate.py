@@ -7,6 +7,7 @@ under the rules of ``gang.afterWait``.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,11 +25,12 @@ from berth.scheduling.cycle import CycleListener, SchedulingCycle
 from berth.scheduling.decision import Decision, Failure
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.gang.infrastructure import read_settings
-from berth.scheduling.messages import ABSENT, Message, failed_scheduling
+from berth.scheduling.messages import ABSENT, CUT_SHORT, Message, failed_scheduling
 from berth.scheduling.plugins.node_affinity import NodeAffinity
 from berth.scheduling.plugins.taint_toleration import TaintToleration
 from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey
+from berth.scheduling.simulation.budget_clock import BudgetClock
 from berth.scheduling.simulation.daemons import add_daemon_tolerations, pin_to_node
 from berth.scheduling.simulation.defaults import DEFAULT_SCHEDULER
 from berth.scheduling.simulation.inputs import Inputs
@@ -98,8 +100,12 @@ class _Clock:
 class _Planner(CycleListener):
     """One plan."""
 
-    def __init__(self, configuration: PlacementConfiguration, *, all_pods: bool, progress: Progress) -> None:
+    def __init__(
+        self, configuration: PlacementConfiguration, *, all_pods: bool, seconds: float, progress: Progress
+    ) -> None:
         self._clock = _Clock()
+        self._seconds = seconds
+        self._budgets = BudgetClock(seconds)
         self._configuration = configuration
         self._all_pods = all_pods
         self._progress = progress
@@ -110,7 +116,10 @@ class _Planner(CycleListener):
         )
         self._cache = Cache(clock=self._clock, state=state)
         self._queue = SchedulingQueue(clock=self._clock, groups=self._cache.groups)
-        self._cycle = SchedulingCycle(self._cache, self._queue, configuration, self, timer=self._clock)
+        self._cycle = SchedulingCycle(
+            self._cache, self._queue, configuration, self, timer=self._clock, budget_clock=self._budgets
+        )
+        self._notes: dict[str, None] = {}
         self._why: dict[str, Message] = {}
         self._waiting: dict[str, Pod] = {}
         self.result = Simulation(self._cache, configuration)
@@ -235,6 +244,7 @@ class _Planner(CycleListener):
         while True:
             before = len(self._waiting)
             while (entry := self._queue.pop()) is not None:
+                self._budgets.begin()
                 self._cycle.schedule_one(entry)
                 self._progress("planning", total - len(self._waiting), total)
             if len(self._waiting) == before:
@@ -266,12 +276,18 @@ class _Planner(CycleListener):
             self._warn(f"Pod {pod.key}: {message.text}")
 
     def about_group(self, group: Group, message: Message) -> None:
-        """Keep that the configuration names what is absent; why pods have no node is told with them."""
+        """Keep that the configuration names what is absent or the time was over; the rest is told with the pods."""
         if message.reason == ABSENT:
             self._warn(f"AppGroup {group.key}: {message.text}")
+        if message.reason == CUT_SHORT:
+            self._warn(
+                f"AppGroup {group.key}: planning stopped after {self._seconds:g} s with the best plan so far; "
+                "give it more with --planning-seconds"
+            )
 
     def _warn(self, text: str) -> None:
-        if text not in self.result.notes:
+        if text not in self._notes:
+            self._notes[text] = None
             self.result.notes.append(text)
 
 
@@ -280,6 +296,7 @@ def simulate(
     configuration: PlacementConfiguration,
     *,
     all_pods: bool = False,
+    seconds: float = math.inf,
     progress: Progress = silent,
 ) -> Simulation:
     """Plan every waiting pod of the configuration's schedulers.
@@ -288,8 +305,9 @@ def simulate(
         inputs: nodes, pods and everything else.
         configuration: profiles.
         all_pods: plan the waiting pods of all schedulers, as if they were the first profile's.
+        seconds: processor time that one plan may take, which is the profiles' time budget then; without end by default.
         progress: told how far it is.
     """
-    planner = _Planner(configuration, all_pods=all_pods, progress=progress)
+    planner = _Planner(configuration, all_pods=all_pods, seconds=seconds, progress=progress)
     planner.feed(inputs)
     return planner.run()

@@ -6,10 +6,12 @@ import gc
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.cli.plan.run import BadInputError, exit_code, plan
+from berth.cli.plan.run import BadInputError, Options, configure, exit_code, plan
+from berth.scheduling.simulation.manifests import Source
 from tests.support import builders, plans
 
 ZONES = [plans.node(f"{zone}{n}", zone=zone, region="r", cpu="4") for zone in "ab" for n in (1, 2)]
@@ -284,3 +286,53 @@ def test_the_garbage_collector_rests_while_a_plan_is_made() -> None:
     assert plans.where(made) == {"p": "n"}
     assert not any(seen)
     assert gc.isenabled()
+
+
+def chain(length: int) -> list[dict[str, Any]]:
+    """An AppGroup each workload of which must be with the one before, more of them than a node takes."""
+    names = [f"w{number}" for number in range(length)]
+    documents = [plans.appgroup("shop", {name: names[place + 1 : place + 2] for place, name in enumerate(names)})]
+    documents += [plans.node(f"n{number}") for number in range(20)]
+    for before, name in zip(["", *names], names, strict=False):
+        term = builders.pod_term("kubernetes.io/hostname", {"k": before})
+        rules = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}} if before else {}
+        pod = plans.pod(name, group="shop", workload=name, cpu="1m", affinity=rules)
+        pod["metadata"]["labels"]["k"] = name
+        documents.append(pod)
+    return documents
+
+
+@pytest.mark.parametrize(
+    ("seconds", "notes"),
+    [
+        pytest.param(
+            0.01,
+            [
+                (
+                    "AppGroup default/shop: planning stopped after 0.01 s with the best plan so far; "
+                    "give it more with --planning-seconds"
+                )
+            ],
+            id="no time",
+        ),
+        pytest.param(1e6, [], id="time enough"),
+    ],
+)
+def test_a_plan_that_takes_long_ends_and_says_so(seconds: float, notes: list[str]) -> None:
+    document = plans.made(*chain(115), planning_seconds=seconds)
+    assert document["notes"] == notes
+    assert document["summary"]["placed"] > 0
+
+
+@pytest.mark.parametrize(
+    ("stated", "chosen", "counts"),
+    [
+        pytest.param(2, None, 10, id="a controller's is raised"),
+        pytest.param(60, None, 60, id="a longer one counts"),
+        pytest.param(60, 5, 5, id="asked for"),
+    ],
+)
+def test_how_long_a_plan_may_take(stated: float, chosen: float | None, counts: float) -> None:
+    text = yaml.safe_dump({"profiles": [{"gang": {"planningSeconds": stated}}, {"schedulerName": "b"}]})
+    configuration = configure(Options(configuration=Source("c.yaml", text), planning_seconds=chosen))
+    assert {profile.gang.planning_seconds for profile in configuration.profiles} == {counts}
