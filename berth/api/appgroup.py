@@ -7,9 +7,9 @@ by the policy of :mod:`berth.api.rules` and by :mod:`berth.api.checks`, and is r
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final, Self
+from typing import Annotated, Any, Final, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from berth.api import rules
 from berth.api.base import ApiModel, ApiObject, Int32, Int64, Timestamp
@@ -153,13 +153,26 @@ class AppGroupSpec(ApiModel):
         ]
 
 
+def _as_lenient_as_upstream(schema: dict[str, Any]) -> None:
+    # Upstream's schema requires neither field, and its controller may write the status of the same object.
+    schema.pop("required", None)
+    schema["x-kubernetes-preserve-unknown-fields"] = True
+
+
 class TopologyOrderEntry(ApiModel):
     """The place of one workload in the order."""
 
-    model_config = PRESERVED
+    model_config = ConfigDict(json_schema_extra=_as_lenient_as_upstream)
 
     workload: WorkloadRef = Field(description="The workload.")
     index: Int32 = Field(description="Place in the order, from 1.")
+
+
+def _places(order: Any) -> Any:
+    """Leave out entries without a workload or an index: they give no workload a place in the order."""
+    if not isinstance(order, list | tuple):
+        return order
+    return [entry for entry in order if not (isinstance(entry, dict) and not {"workload", "index"} <= entry.keys())]
 
 
 class PodScheduled(ApiModel):
@@ -185,7 +198,7 @@ class AppGroupStatus(ApiModel):
     )
     topology_calculation_time: Timestamp | None = Field(default=None, description="When topologyOrder last changed.")
     algorithm: str | None = Field(default=None, description="Algorithm that topologyOrder was computed with.")
-    topology_order: tuple[TopologyOrderEntry, ...] = Field(
+    topology_order: Annotated[tuple[TopologyOrderEntry, ...], BeforeValidator(_places)] = Field(
         default=(),
         description="Every workload with its place in the scheduling order; sorted by selector, index has the order.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},

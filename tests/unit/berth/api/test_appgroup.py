@@ -1,5 +1,7 @@
 """The AppGroup: its fields, its status on the wire, the summary of its order."""
 
+from typing import Any
+
 import pytest
 
 from berth.api.appgroup import (
@@ -63,6 +65,20 @@ def test_contradictions_are_read_as_documented() -> None:
     ]
     assert [(dependent, edge.workload.selector) for dependent, edge in spec.edges()] == [("a", "b"), ("a", "c")]
     assert spec.members == 3
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param({"index": 2}, id="no-workload"),
+        pytest.param({"workload": ref("b")}, id="no-index"),
+        pytest.param({"utilisation": 3}, id="neither"),
+    ],
+)
+def test_an_entry_of_the_order_that_upstream_leaves_incomplete_gives_no_place(entry: dict[str, Any]) -> None:
+    order = [{"workload": ref("a"), "index": 1}, entry]
+    group = AppGroup.parse({**app_group(workload("a")), "status": {"topologyOrder": order}})
+    assert [item.workload.selector for item in group.status.topology_order] == ["a"]
 
 
 def test_status_is_written_in_the_wire_form() -> None:
