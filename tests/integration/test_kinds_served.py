@@ -102,7 +102,6 @@ def test_a_status_reads_back_as_written(kubectl: Kubectl) -> None:
     ("status", "words"),
     [
         ({"runningWorkloads": -1}, ["status.runningWorkloads", "greater than or equal to 0"]),
-        ({"topologyOrder": [{"index": 1}]}, ["status.topologyOrder[0].workload", "Required"]),
         (
             {
                 "podsScheduled": [{"workload": ref("a"), "pod": "p", "replicaId": "u", "hostname": "n"}]
@@ -112,7 +111,7 @@ def test_a_status_reads_back_as_written(kubectl: Kubectl) -> None:
         ),
         ({"conditions": [{"type": "Ordered", "status": "Yes"}]}, ["status.conditions[0].status", '"True", "False"']),
     ],
-    ids=["negative-count", "order-without-workload", "too-many-pods", "condition-neither-true-nor-false"],
+    ids=["negative-count", "too-many-pods", "condition-neither-true-nor-false"],
 )
 def test_a_wrong_status_is_refused(status: dict[str, Any], words: list[str], kubectl: Kubectl) -> None:
     kubectl.apply(app_group(workload("a")))
