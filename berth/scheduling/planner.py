@@ -31,7 +31,7 @@ from berth.scheduling.framework.framework import FilterResult, Framework
 from berth.scheduling.framework.plugin import Afterwards, Plugin
 from berth.scheduling.gang.application import Candidate, as_of_now, build_application
 from berth.scheduling.gang.batches import batches
-from berth.scheduling.gang.budget import BEFORE_LONG, Budget
+from berth.scheduling.gang.budget import BEFORE_LONG, STRETCH_SECONDS, Budget
 from berth.scheduling.gang.decisions import decisions_of
 from berth.scheduling.gang.failures import all_fail, joint_failures, rejected, unplanned
 from berth.scheduling.gang.infrastructure import InfrastructureView
@@ -296,21 +296,26 @@ class Planner:
     ) -> Generator[None, None, tuple[list[Pod], list[Decision], list[Failure]]]:
         """Plan in counts, and anew if others took room meanwhile that the plan was made with.
 
-        One by one, its pods would go away from those that they call. Returns pods that the plan has no node for,
-        decisions whose node a filter rejects, and pods that no node took any more.
+        One by one, its pods would go away from those that they call. The last time nobody else has a turn, if that does
+        not take long: of many groups that are planned by turns, most lose their room each time. Returns pods that the
+        plan has no node for, decisions whose node a filter rejects, and pods that no node took any more.
         """
-        first, budget = len(joint.settled), joint.budget
+        first, budget, took = len(joint.settled), joint.budget, 0.0
         pods, failures = [candidate.info.pod for candidate in candidates], list[Failure]()
         for attempt in range(1, MAX_PLANS + 1):
-            rest, held = yield from planner.place(joint, candidates)
+            last, began = attempt == MAX_PLANS and took < STRETCH_SECONDS, budget.spent
+            with budget.at_a_stretch() if last else nullcontext():
+                if attempt > 1:
+                    since = budget.pauses
+                    candidates, failures = yield from self._filtered.candidates(joint, pods, in_counts=True)
+                    if failures and not joint.partial:
+                        return [], [], failures
+                rest, held = yield from planner.place(joint, candidates)
             if not held or attempt == MAX_PLANS or budget.pauses == since or budget.over:
                 break
+            took = budget.spent - began
             self.forget(joint.settled[first:])
             del joint.settled[first:]
-            since = budget.pauses
-            candidates, failures = yield from self._filtered.candidates(joint, pods, in_counts=True)
-            if failures and not joint.partial:
-                return [], [], failures
         return rest, held, failures
 
     def _plan(

@@ -13,6 +13,8 @@ TURN_SECONDS = 0.125
 """Planning of one queue entry at a stretch: then others get a turn."""
 BEFORE_LONG = 1 / 3
 """Share of a turn after which others get theirs before something that is made in one go."""
+STRETCH_SECONDS = 1.0
+"""What is made at a stretch may keep others waiting for that long."""
 _COMPLETION = 3.0
 """A first plan may take this many times the budget: all of a group or nothing, and half of it is nothing."""
 _HELD_BACK = 1.0
@@ -33,6 +35,7 @@ class Budget:
         self._completion = _COMPLETION
         self._seconds = seconds
         self._turn = self._start
+        self._stretch_ends = -math.inf
         self.pauses = 0
         """how often others have had a turn: what was found out about the cluster before may be old"""
         self.cut_short = False
@@ -62,6 +65,15 @@ class Budget:
         finally:
             self._completion = _COMPLETION
 
+    @contextmanager
+    def at_a_stretch(self) -> Iterator[None]:
+        """Give others no turn meanwhile, for :data:`STRETCH_SECONDS` at the most: nobody changes the cluster then."""
+        self._stretch_ends = self._clock() + STRETCH_SECONDS
+        try:
+            yield
+        finally:
+            self._stretch_ends = -math.inf
+
     def restart(self) -> None:
         """Begin anew with all of the time: what was planned is given up."""
         self._start = self._clock()
@@ -70,7 +82,7 @@ class Budget:
     def pause(self, turn: float = 1.0) -> Generator[None, None, None]:
         """Yield once if the turn is over, or such a share of it; time until the generator is resumed does not count."""
         now = self._clock()
-        if now - self._turn < turn * TURN_SECONDS or math.isinf(self._seconds):
+        if now - self._turn < turn * TURN_SECONDS or now < self._stretch_ends or math.isinf(self._seconds):
             return
         yield
         self._turn = self._clock()

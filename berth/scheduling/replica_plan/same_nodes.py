@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from berth.scheduling.cache.state import ClusterState
-from berth.scheduling.gang.budget import UNLIMITED, Budget
-
-STRETCH_SECONDS = 1.0
-"""What is made at a stretch may keep others waiting for that long."""
+from berth.scheduling.gang.budget import STRETCH_SECONDS, UNLIMITED, Budget
 
 
 class NodesChangedError(Exception):

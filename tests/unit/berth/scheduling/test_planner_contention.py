@@ -9,13 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.kube.objects import Service
+from berth.kube.objects import Pod, Service
 from berth.scheduling.configuration import GangSettings, Profile
 from berth.scheduling.decision import Outcome
 from tests.support.placement import Clock, Lab, chain, group_object, lone, member, where, zoned
 
 TICK = 0.005
 """Seconds that pass at each look at the clock: plans take several turns."""
+QUICK = 0.0005
+"""The same where a plan takes less than a second"""
 WORKLOADS = ("front", "cart", "store")
 
 
@@ -79,3 +81,30 @@ def test_a_plan_whose_room_was_taken_is_made_anew(turn: int, again: int) -> None
     assert outcome.complete
     assert lab.over_committed() == []
     assert not unreached(outcome)
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_of_groups_that_are_planned_by_turns_each_stays_together(count: int) -> None:
+    """One after another takes the nodes that are the best for all, and the others their plans' room."""
+    nodes = [zoned(f"n{number}", f"z{number % 2 + 1}", cpu=4) for number in range(2 * count)]
+    lab = Lab(nodes, clock=Clock(tick=QUICK), profile=Profile(gang=GangSettings(planning_seconds=60)))
+    plans = []
+    for number in range(count):
+        shop, app = f"shop-{number}", {name: {"app": f"{name}-{number}"} for name in WORKLOADS}
+        group, pods = lab.group(group_object(shop, *chain(*WORKLOADS), numMembers=9)), list[Pod]()
+        for name in WORKLOADS:
+            lab.cache.update_service(service(app[name]["app"], internalTrafficPolicy="Local"))
+            pods += (member(f"{name}-{number}{i}", name, group=shop, cpu="500m", labels=app[name]) for i in range(3))
+        lab.see(*pods)
+        plans.append(lab.planner.place_group(group, pods, lab.costs, partial=False))
+    outcomes = []
+    while plans:
+        for plan in tuple(plans):
+            try:
+                next(plan)
+            except StopIteration as end:
+                outcomes.append(end.value)
+                plans.remove(plan)
+    assert [outcome.complete for outcome in outcomes] == [True] * count
+    assert lab.over_committed() == []
+    assert [unreached(outcome) for outcome in outcomes] == [[]] * count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from berth.scheduling.gang.budget import BEFORE_LONG, TURN_SECONDS, UNLIMITED, Budget
+from berth.scheduling.gang.budget import BEFORE_LONG, STRETCH_SECONDS, TURN_SECONDS, UNLIMITED, Budget
 from tests.support.placement import Clock
 
 
@@ -54,6 +54,20 @@ def test_a_budget_that_begins_anew_has_all_of_its_time() -> None:
     clock.advance(0.5)
     assert budget.over
     assert budget.pauses == 1
+
+
+def test_at_a_stretch_others_have_no_turn_until_it_has_taken_long() -> None:
+    clock = Clock()
+    budget = Budget(clock, 2.0)
+    with budget.at_a_stretch():
+        clock.advance(0.9 * STRETCH_SECONDS)
+        assert list(budget.pause()) == []
+        clock.advance(0.2 * STRETCH_SECONDS)
+        assert len(list(budget.pause())) == 1
+    with budget.at_a_stretch():
+        clock.advance(2 * TURN_SECONDS)
+        assert list(budget.pause()) == []
+    assert len(list(budget.pause())) == 1
 
 
 def test_nobody_asked_nothing_cut_short() -> None:

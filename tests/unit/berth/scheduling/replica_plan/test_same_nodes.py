@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.gang.budget import TURN_SECONDS, Budget
-from berth.scheduling.replica_plan.same_nodes import STRETCH_SECONDS, NodesChangedError, SameNodes
+from berth.scheduling.gang.budget import STRETCH_SECONDS, TURN_SECONDS, Budget
+from berth.scheduling.replica_plan.same_nodes import NodesChangedError, SameNodes
 from tests.support.placement import Clock, Lab, lone, zoned
 
 
