@@ -64,9 +64,11 @@ class Berth:
 
     def decision_p99(self) -> float:
         """Planning time per pod, from its metrics."""
-        if self._process is None:
-            return float("nan")
-        return histogram_bound(self._process.get("/metrics")[1], "berth_placement_decision_per_pod_seconds", 0.99)
+        return histogram_bound(self.metrics(), "berth_placement_decision_per_pod_seconds", 0.99)
+
+    def metrics(self) -> str:
+        """Everything that it measures; empty before its start."""
+        return self._process.get("/metrics")[1] if self._process is not None else ""
 
     def stop(self) -> None:
         """Stop it."""

@@ -100,11 +100,11 @@ async def create_all(client: ApiClient, namespace: str, *, scheduler: str, group
     applications = [
         application(f"{namespace}-{number:04d}", scheduler=scheduler, replicas=replicas) for number in range(groups)
     ]
-    await _in_parallel([lambda g=group: client.create(APP_GROUPS, g, namespace=namespace) for group, _ in applications])
+    await in_parallel([lambda g=group: client.create(APP_GROUPS, g, namespace=namespace) for group, _ in applications])
     pods = [pod for _, members in applications for pod in members]
     called = services(pods) if replicas > 1 else []
-    await _in_parallel([lambda s=service: client.create(SERVICES, s, namespace=namespace) for service in called])
-    await _in_parallel([lambda p=pod: client.create(PODS, p, namespace=namespace) for pod in pods])
+    await in_parallel([lambda s=service: client.create(SERVICES, s, namespace=namespace) for service in called])
+    await in_parallel([lambda p=pod: client.create(PODS, p, namespace=namespace) for pod in pods])
     return len(pods)
 
 
@@ -120,11 +120,12 @@ async def create_bound(client: ApiClient, namespace: str, *, nodes: Sequence[str
             pod["spec"]["nodeName"] = nodes[len(calls) % len(nodes)]
             calls.append(lambda p=pod: client.create(PODS, p, namespace=namespace))
         number += 1
-    await _in_parallel(calls)
+    await in_parallel(calls)
     return len(calls)
 
 
-async def _in_parallel(calls: list[Any]) -> None:
+async def in_parallel(calls: list[Any]) -> None:
+    """Make requests, given as functions, so many at a time as there are `CREATORS`."""
     queue = iter(calls)
 
     async def worker() -> None:
@@ -229,9 +230,9 @@ async def run(
 async def clean_up(client: ApiClient, namespace: str) -> None:
     """Delete the run's pods and groups at once, so that the next scheduler finds an empty cluster."""
     pods = await client.list_all(PODS, namespace=namespace)
-    await _in_parallel([lambda n=pod.metadata.name: client.delete(PODS, n, namespace=namespace) for pod in pods])
+    await in_parallel([lambda n=pod.metadata.name: client.delete(PODS, n, namespace=namespace) for pod in pods])
     groups = await client.list_all(APP_GROUPS, namespace=namespace)
-    await _in_parallel([lambda n=g.metadata.name: client.delete(APP_GROUPS, n, namespace=namespace) for g in groups])
+    await in_parallel([lambda n=g.metadata.name: client.delete(APP_GROUPS, n, namespace=namespace) for g in groups])
     while await client.list_all(PODS, namespace=namespace):
         await asyncio.sleep(0.2)
     try:
