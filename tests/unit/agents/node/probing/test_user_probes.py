@@ -10,7 +10,7 @@ import pytest
 
 from agents.node.probing.exhaustion import ExhaustedError
 from agents.node.probing.icmp import Icmp
-from agents.node.probing.user_probes import MOST_LOST, THREADS, FoundUser, UserProbes, UserTarget
+from agents.node.probing.user_probes import LONGEST_WAIT, MOST_LOST, THREADS, FoundUser, UserProbes, UserTarget
 
 
 class Echoes(Icmp):
@@ -82,6 +82,32 @@ def test_users_that_do_not_answer_hold_up_few() -> None:
     assert found.get(timeout=30) == FoundUser("quick", (20,))
     held.set()
     assert {found.get(timeout=30).id for _ in range(THREADS - 1)} == {f"slow {n}" for n in range(THREADS - 1)}
+
+
+def test_users_whose_turn_comes_too_late_are_left() -> None:
+    times, begun, going_on = [0.0], threading.Event(), threading.Event()
+    found: Queue[FoundUser] = Queue()
+
+    class Slow(Icmp):
+        def __init__(self) -> None:
+            self.permitted = True
+
+        def probe(self, address: str) -> int | None:
+            begun.set()
+            going_on.wait(30)
+            return 20
+
+    probes = UserProbes(found.put, rate=1e6, icmp=Slow(), clock=lambda: times[0])
+    for number in range(THREADS):
+        probes.ask(UserTarget(f"first {number}", "192.0.2.1", 1))
+    assert begun.wait(30)
+    probes.ask(UserTarget("too late", "192.0.2.2", 1))
+    times[0] = LONGEST_WAIT + 0.1
+    probes.ask(UserTarget("in time", "192.0.2.3", 1))
+    going_on.set()
+    by_id = {each.id: each for each in (found.get(timeout=30) for _ in range(THREADS + 2))}
+    assert by_id["too late"] == FoundUser("too late", (), "its turn did not come within 5 s")
+    assert by_id["in time"] == FoundUser("in time", (20,))
 
 
 def test_the_kernel_is_asked_for_real() -> None:
