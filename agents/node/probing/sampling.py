@@ -20,6 +20,9 @@ SAMPLERS: Final = 3
 """Nodes that probe a pair of zones, where their zones have so many and these have peers left."""
 OWN_ZONE_PEERS: Final = 2
 """Peers of a node in its own zone."""
+MOST_ZONES: Final = 400
+"""Zones whose pairs are shared out. Where there are more, 5000 nodes do not have peers for half of the pairs, and every
+agent would need memory for all of them: each takes nodes at random then, which is hardly worse."""
 
 _BITS: Final = (1 << 64) - 1
 _ODD: Final = 0x9E3779B97F4A7C15
@@ -63,7 +66,9 @@ def choose_peers(own: str, nodes: Iterable[NodePlace], limit: int = DEFAULT_PEER
         if own in names:
             chosen.add(probed[own])
     last.difference_update(zones[zone_of[own]])
-    others = _first(own, list(zone_of), len(zone_of), leave_out={own, *chosen})
+    # The rank of a name for a name is the same both ways: two nodes would choose each other, and measure one pair.
+    question = own if len(zones) <= MOST_ZONES else f"{own}\0"
+    others = _first(question, list(zone_of), len(zone_of), leave_out={own, *chosen})
     chosen.update(sorted(others, key=last.__contains__)[: limit - len(chosen)])
     return tuple(sorted(chosen))
 
@@ -72,7 +77,8 @@ def samplers(nodes: Iterable[NodePlace], limit: int = DEFAULT_PEERS) -> dict[str
     """Return which other zones each node samples, by node; those that sample none are left out.
 
     Every pair of zones gets one node of either zone, then every pair a second, then a third. A pair has fewer only
-    when all other nodes of its two zones sample as many pairs as ``limit`` leaves them.
+    when all other nodes of its two zones sample as many pairs as ``limit`` leaves them. Of more than
+    :data:`MOST_ZONES` zones nobody samples any by duty.
 
     Args:
         nodes: all nodes with an agent; each name once.
@@ -90,6 +96,8 @@ def samplers(nodes: Iterable[NodePlace], limit: int = DEFAULT_PEERS) -> dict[str
 def _samplers_by_pair(places: Sequence[NodePlace], limit: int) -> dict[tuple[str, str], list[str]]:
     """The samplers of every pair of zones, in the order in which it got them."""
     zones = _by_zone(places)
+    if len(zones) > MOST_ZONES:
+        return {}
     zone_of = dict(places)
     hashes = {zone: [(_hash(name), name) for name in names] for zone, names in zones.items()}
     own_zone = _own_zone_share(len(zones), limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import combinations
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from agents.node.probing.sampling import (
     DEFAULT_PEERS,
+    MOST_ZONES,
     OWN_ZONE_PEERS,
     SAMPLERS,
     NodePlace,
@@ -120,6 +122,22 @@ def test_where_peers_are_too_few_each_pair_has_one_before_any_has_two() -> None:
     found = coverage(nodes, samplers(nodes))
     assert len(found) == 200 * 199 // 2
     assert sum(map(len, found.values())) == 5000 * (DEFAULT_PEERS - OWN_ZONE_PEERS)
+
+
+def test_more_zones_than_can_be_shared_out_take_no_more_memory() -> None:
+    """A zone for each node, as where racks or hosts are stated as zones: 2000 have two million pairs."""
+    few, many = cluster(*(1,) * (MOST_ZONES + 1)), cluster(*(1,) * 2000)
+    tracemalloc.start()
+    try:
+        peers = choose_peers("z7-n0", many)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(peers) == DEFAULT_PEERS
+    assert peak < 8 << 20
+    # Each node chooses others, so that many pairs are measured.
+    pairs = {frozenset((node.name, peer)) for node in few for peer in choose_peers(node.name, few)}
+    assert len(pairs) > 0.9 * DEFAULT_PEERS * len(few)
 
 
 @given(nodes=CLUSTERS, limit=LIMITS)
