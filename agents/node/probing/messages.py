@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 from agents.node.probing.rounds import Round, Target
 from agents.node.probing.user_probes import FoundUser, UserTarget
@@ -57,31 +58,67 @@ def encode_found(found: FoundUser) -> bytes:
 
 
 def decode_output(line: bytes) -> Round | FoundUser:
-    """Read a line of the prober's.
+    """Read a line of the prober's, in which every value is what it should be.
+
+    The network reaches the prober, and what it says goes into the agent's figures.
 
     Raises:
-        ValueError, TypeError, KeyError: it is none.
+        ValueError: it is none.
     """
-    if not line.startswith(b'{"found"'):
-        return decode_round(line)
-    name, microseconds, refused = json.loads(line)["found"]
-    return FoundUser(name, tuple(microseconds), refused)
+    try:
+        read = json.loads(line)
+        return _found_user(read["found"]) if "found" in read else _round(read)
+    except (TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"neither a round nor a user: {error!r}") from error
 
 
 def decode_round(line: bytes) -> Round:
     """Read a line of :func:`encode_round`.
 
     Raises:
-        ValueError, TypeError, KeyError: it is none.
+        ValueError: it is none.
     """
-    read = json.loads(line)
+    read = decode_output(line)
+    if not isinstance(read, Round):
+        raise ValueError("what came of a user, and no round")
+    return read
+
+
+def _found_user(read: Any) -> FoundUser:
+    name, microseconds, refused = read
+    return FoundUser(_text(name), tuple(_whole(value) for value in microseconds), _text(refused))
+
+
+def _round(read: Any) -> Round:
     return Round(
-        tuple(read["self"]),
+        tuple(_round_trip(value) for value in read["self"]),
         {
-            name: tuple(Sample(time, Method(method), value) for time, method, value in samples)
+            name: tuple(Sample(_seconds(time), Method(method), _round_trip(value)) for time, method, value in samples)
             for name, samples in read["samples"].items()
         },
     )
+
+
+def _round_trip(value: Any) -> int | None:
+    return None if value is None else _whole(value)
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError(f"no round trip: {value!r:.40}")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError(f"no time: {value!r:.40}")
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise ValueError(f"no text: {value!r:.40}")
+    return value
 
 
 def _line(content: object) -> bytes:

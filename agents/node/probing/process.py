@@ -108,7 +108,7 @@ class ProberProcess:
                     measured = decode_output(line)
                 except TimeoutError:
                     return rounds, f"silent for {self.silence:g} s"
-                except (ValueError, TypeError, KeyError) as error:  # also a line that is too long
+                except ValueError as error:  # also a line that is too long
                     return rounds, f"said what is no round: {error!r}"
                 if isinstance(measured, FoundUser):
                     self._found(measured)

@@ -73,8 +73,23 @@ def test_rounds(measured: Round) -> None:
         pytest.param(b'{"self":[],"samples":{"n":[[0,"PIGEON",1]]}}\n', id="unknown method"),
         pytest.param(b"3\n", id="a number"),
         pytest.param(b"\xff\n", id="no text"),
+        pytest.param(b"[" * 100_000 + b"]" * 100_000, id="too deep"),
+        pytest.param(b'{"self":[],"samples":[]}\n', id="samples without names"),
+        pytest.param(b'{"self":{"a":1},"samples":{}}\n', id="self-probes with names"),
+        pytest.param(b'{"self":["9"],"samples":{}}\n', id="a self-probe that is a text"),
+        pytest.param(b'{"self":[0],"samples":{}}\n', id="a self-probe that took no time"),
+        pytest.param(b'{"self":[],"samples":{"n":[[1,"TCP","9"]]}}\n', id="a round trip that is a text"),
+        pytest.param(b'{"self":[],"samples":{"n":[[1,"TCP",true]]}}\n', id="a round trip that is a truth"),
+        pytest.param(b'{"self":[],"samples":{"n":[[1,"TCP",-5]]}}\n', id="a round trip into the past"),
+        pytest.param(b'{"self":[],"samples":{"n":[[1,"TCP",1e999]]}}\n', id="a round trip without end"),
+        pytest.param(b'{"self":[],"samples":{"n":[["1","TCP",9]]}}\n', id="a time that is a text"),
+        pytest.param(b'{"self":[],"samples":{"n":[[1%s,"TCP",9]]}}\n' % (b"0" * 400), id="a time too far"),
+        pytest.param(b'{"self":[],"samples":{"n":[[NaN,"TCP",9]]}}\n', id="a time that is none"),
+        pytest.param(b'{"found":["7",[null],""]}\n', id="a user without a round trip"),
+        pytest.param(b'{"found":[7,[20],""]}\n', id="a user whose name is a number"),
+        pytest.param(b'{"found":["7",[20]]}\n', id="half a user"),
     ],
 )
-def test_no_round(line: bytes) -> None:
-    with pytest.raises((ValueError, TypeError, KeyError)):
-        decode_round(line)
+def test_neither_a_round_nor_a_user(line: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        decode_output(line)
