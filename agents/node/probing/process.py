@@ -91,7 +91,10 @@ class ProberProcess:
 
     async def _one_process(self) -> tuple[int, str]:
         """Run one until it ends: how many rounds it measured, and why it ended."""
-        process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE, limit=1 << 20)
+        try:
+            process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE, limit=1 << 20)
+        except OSError as error:  # no descriptor, memory or process is left; other duties go on without
+            return 0, f"not started: {error}"
         self._process = process
         rounds, lines = 0, cast(StreamReader, process.stdout)
         loop = asyncio.get_running_loop()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 from asyncio import StreamReader
+from asyncio.subprocess import Process
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -104,6 +107,7 @@ def order(*names: str) -> Order:
         pytest.param("import os; os.kill(os.getpid(), 9)", 60.0, id="killed"),
         pytest.param("import sys; sys.stdin.read()", 0.5, id="hangs"),
         pytest.param("print('no round', flush=True); import sys; sys.stdin.read()", 60.0, id="talks nonsense"),
+        pytest.param("print('[' * 100_000, flush=True); import sys; sys.stdin.read()", 60.0, id="talks too deep"),
         pytest.param("print('x' * 3_000_000, flush=True); import sys; sys.stdin.read()", 60.0, id="talks without end"),
     ],
 )
@@ -190,6 +194,20 @@ async def test_cancelling_counts_at_the_moment_of_a_round(monkeypatch: pytest.Mo
         assert task.cancelled()
     finally:
         task.cancel()
+
+
+async def test_one_that_cannot_be_started_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, failures = asyncio.create_subprocess_exec, [errno.EMFILE, errno.EAGAIN, errno.ENOMEM]
+
+    async def start_later(*command: str, **options: Any) -> Process:
+        if failures:
+            raise OSError(failures.pop(), "none is left")
+        return await start(*command, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start_later)
+    kept = Kept(f"{ROUND}\nimport sys; sys.stdin.read()")
+    await kept.until(lambda kept: len(kept.rounds) == 1)
+    assert kept.restarts == 3
 
 
 async def test_cancelling_ends_the_process() -> None:
