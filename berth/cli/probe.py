@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import resource
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,8 +14,9 @@ import typer
 
 from agents.node import boot_clock
 from agents.node.probing.disturbance import DisturbanceDetector
+from agents.node.probing.exhaustion import ExhaustedError
 from agents.node.probing.responder import DEFAULT_PORT, Responder
-from agents.node.probing.rounds import Prober, Target
+from agents.node.probing.rounds import EXHAUSTED, Prober, Target
 from agents.node.probing.window import Figures, Window
 from berth.api.text import shortened
 from berth.cli.commands import fail
@@ -55,8 +57,15 @@ def probe(
         targets = [target(host, port) for host in dict.fromkeys(hosts)]
     except ValueError as error:
         fail(f"berth-agent probe: {error}")
-    with progress_on_stderr(quiet=quiet) as report:
-        found, dropped = measure(targets, rounds, rate, report)
+    _allow_descriptors()
+    try:
+        with progress_on_stderr(quiet=quiet) as report:
+            found, dropped = measure(targets, rounds, rate, report)
+    except ExhaustedError:
+        fail(
+            f"berth-agent probe: no descriptor or memory is left to probe {len(targets)} hosts, each of which takes a "
+            "connection; name fewer, or allow more (ulimit -n)"
+        )
     figures = [fields(item, found.get(item.name)) for item in targets]
     document = {"rounds": rounds, "roundsDropped": dropped, "hosts": figures}
     print_document(document, output, lambda: table(document))
@@ -94,7 +103,11 @@ def target(host: str, port: int) -> Target:
 def measure(
     targets: Sequence[Target], rounds: int, rate: float, report: Callable[[str, int, int], None]
 ) -> tuple[dict[str, Figures], int]:
-    """Run rounds; figures by host, and how many rounds were dropped."""
+    """Run rounds; figures by host, and how many rounds were dropped.
+
+    Raises:
+        ExhaustedError: there is no room to probe so many.
+    """
     windows = {item.name: Window(seconds=float("inf"), samples=5 * rounds) for item in targets}
     detector, dropped, done = DisturbanceDetector(), 0, 0
 
@@ -106,6 +119,8 @@ def measure(
     with _prober(rate) as prober:
         for _ in range(rounds):
             measured = prober.run(targets, probed)
+            if measured == EXHAUSTED:
+                raise ExhaustedError
             if detector.disturbed(measured.self_probes):
                 dropped += 1
                 continue
@@ -114,6 +129,13 @@ def measure(
     now = boot_clock.now()
     found = {name: window.figures(now) for name, window in windows.items()}
     return {name: figures for name, figures in found.items() if figures is not None}, dropped
+
+
+def _allow_descriptors() -> None:
+    """Have as many descriptors as the command may: shells mostly allow 1024 at first, and each host takes one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 @contextlib.contextmanager

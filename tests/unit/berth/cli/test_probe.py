@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -92,6 +94,30 @@ def test_disturbed_rounds_are_left_out_and_told(monkeypatch: pytest.MonkeyPatch)
         result = run(f"127.0.0.1:{peer.port}", "--rounds", "3")
     assert "1 of 3 rounds left out: this machine was too busy." in result.stdout
     assert result.stdout.splitlines()[1].split()[-1] == "6"
+
+
+def test_more_hosts_than_descriptors_are_no_busy_machine() -> None:
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard})); "
+        "from berth.cli.agent import main; main()"
+    )
+    hosts = [f"127.0.0.{number}" for number in range(1, 65)]
+    with running_responder("") as peer:
+        arguments = ["probe", *hosts, "--port", str(peer.port), "--rounds", "1", "--rate", "1000"]
+        few, more = (
+            subprocess.run(
+                [sys.executable, "-c", program.format(soft=64, hard=hard), *arguments],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+            )
+            for hard in (64, 256)
+        )
+    assert few.returncode == 2
+    assert "no descriptor or memory is left to probe 64 hosts" in few.stderr
+    assert more.returncode == 0, more.stderr
+    assert all(row.split()[2] == "TCP" for row in more.stdout.splitlines()[1:])
 
 
 @pytest.mark.parametrize(
