@@ -94,10 +94,12 @@ def target(host: str, port: int) -> Target:
     if own_port and not (re.fullmatch("[0-9]{1,5}", own_port) and 0 < int(own_port) < 65536):
         raise ValueError(f"{shortened(host, _LONGEST)}: {shortened(own_port, _LONGEST)!r} is no port")
     try:
-        address = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4][0]
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4]
+        # As text once more: the zone of a link-local address is no part of found[0], and without it it leads nowhere.
+        address, _ = socket.getnameinfo(found, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)
     except (OSError, UnicodeError) as error:
         raise ValueError(f"{shortened(host, _LONGEST)}: no address found; check the name") from error
-    return Target(host, str(address), int(own_port or port))
+    return Target(host, address, int(own_port or port))
 
 
 def measure(

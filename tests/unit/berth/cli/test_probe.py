@@ -38,6 +38,8 @@ def run(*arguments: str) -> Any:
         pytest.param("::1", Target("::1", "::1", 7), id="IPv6"),
         pytest.param("[::1]", Target("[::1]", "::1", 7), id="IPv6 in brackets"),
         pytest.param("[::1]:80", Target("[::1]:80", "::1", 80), id="IPv6 and port"),
+        pytest.param("fe80::7%lo", Target("fe80::7%lo", "fe80::7%lo", 7), id="link-local"),
+        pytest.param("[fe80::7%lo]:80", Target("[fe80::7%lo]:80", "fe80::7%lo", 80), id="link-local and port"),
     ],
 )
 def test_target(host: str, expected: Target) -> None:
