@@ -19,9 +19,14 @@ MAX_CONNECTIONS: Final = 256
 descriptor left."""
 IDLE_SECONDS: Final = 60.0
 """Silence after which a connection is closed."""
+MOST_A_SECOND: Final = 5000.0
+"""Answers a second at most, of all connections together: whoever reaches the port could have a core work for him alone.
+Peers ask for a hundredth of them, and are answered in turn."""
 ANSWER: Final = b"!"
 """What a responder says, whatever it is asked."""
 _READ: Final = 64
+_ACCEPTED: Final = 64
+"""Connections that are accepted in a row, before those that are there are looked at."""
 _FULL: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 """Errors of an accept when the process or the machine has no room for one more connection, which stays in the queue."""
 _FULL_SECONDS: Final = 1.0
@@ -59,13 +64,15 @@ class Responder:
                 ready: list[socket.socket] = [key.data for key, _ in self._selector.select(seconds)]
                 if self._wake in ready:
                     return
+                answers = 0
                 for source in ready:
                     if source is self._server:
-                        self._accept()
+                        self._accept_waiting()
                     elif source in self._connections:
-                        self._answer(source)
+                        answers += self._answer(source)
                 self._close_idle()
                 self._accept_again()
+                time.sleep(answers / MOST_A_SECOND)
         finally:
             for opened in (*self._connections, self._server, self._wake):
                 opened.close()
@@ -75,14 +82,21 @@ class Responder:
         """End :meth:`serve`."""
         self._closing.close()
 
-    def _accept(self) -> None:
+    def _accept_waiting(self) -> None:
+        """Accept those that wait, since where many ask it is long until the next look at them."""
+        accepted = 0
+        while accepted < _ACCEPTED and self._accept(waits=not accepted):
+            accepted += 1
+
+    def _accept(self, *, waits: bool) -> bool:
+        """Accept one and return True, or if there is none False; `waits`: one is known to be there."""
         try:
             connection, _ = self._server.accept()
         except OSError as error:
-            # Else it was given up meanwhile.
-            if error.errno in _FULL:
+            # Without a descriptor the kernel does not look whether there is one. Else it was given up meanwhile.
+            if waits and error.errno in _FULL:
                 self._make_room(error.errno)
-            return
+            return False
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         acknowledge_at_once(connection)
@@ -90,21 +104,24 @@ class Responder:
         self._selector.register(connection, selectors.EVENT_READ, connection)
         if len(self._connections) > MAX_CONNECTIONS:
             self._drop(next(iter(self._connections)))
+        return True
 
-    def _answer(self, connection: socket.socket) -> None:
+    def _answer(self, connection: socket.socket) -> bool:
+        """Answer what has come, close what has ended; returns whether something had come."""
         try:
             if not connection.recv(_READ):
                 self._drop(connection)
-                return
+                return False
             connection.send(ANSWER)
             acknowledge_at_once(connection)
         except BlockingIOError:
-            return
+            return True  # of who does not read his answers
         except OSError:
             self._drop(connection)
-            return
+            return False
         self._connections[connection] = time.monotonic()
         self._connections.move_to_end(connection)
+        return True
 
     def _make_room(self, shortage: int) -> None:
         """Close the connection that has been silent for longest if that makes room, else wait for some.

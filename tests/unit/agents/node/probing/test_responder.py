@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -73,6 +74,33 @@ def test_much_is_answered_by_little() -> None:
     with running_responder() as responder, connect(responder) as connection:
         connection.send(b"?" * 64)
         assert connection.recv(100) in (b"!", b"!!")
+
+
+def test_it_rests_after_each_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks without a pause has not a core to himself."""
+    rests: list[float] = []
+    monkeypatch.setattr(time, "sleep", rests.append)
+    with running_responder() as responder, connect(responder) as one, connect(responder) as other:
+        for _ in range(50):
+            assert [ask(one), ask(other)] == [b"!", b"!"]
+    assert sum(rests) >= 100 / module.MOST_A_SECOND
+
+
+def test_those_who_wait_are_accepted_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else where many ask there is a rest for all of them before each of the new ones."""
+    rests: list[float] = []
+    monkeypatch.setattr(time, "sleep", rests.append)
+    responder = Responder("127.0.0.1", 0)
+    with ExitStack() as opened:
+        address = ("127.0.0.1", responder.port)
+        connections = [opened.enter_context(socket.create_connection(address, 10)) for _ in range(40)]
+        thread = threading.Thread(target=responder.serve)
+        thread.start()
+        connections[-1].send(b"?")
+        assert connections[-1].recv(10) == b"!"
+        assert len(rests) < 10
+        responder.close()
+        thread.join(10)
 
 
 def test_a_peer_that_resets_its_connection_does_no_harm() -> None:
