@@ -27,6 +27,13 @@ _BANDWIDTH: Final = (
 exponent of ten digits."""
 
 
+SPEC_WRITTEN: Final = (
+    "oldObject == null || has(object.spec) != has(oldObject.spec) || has(object.spec) && object.spec != oldObject.spec"
+)
+"""Whether a write is of the spec. Others pass, whatever was stored before the policies came: who labels an object did
+not write its spec, and the garbage collector takes its finalizer away from an object that is being deleted."""
+
+
 class Rule(NamedTuple):
     """One rule of a policy."""
 
@@ -107,8 +114,11 @@ APPGROUP_RULES: Final[tuple[Rule, ...]] = (
 """Rules of an AppGroup."""
 
 NETWORKTOPOLOGY_VARIABLES: Final[dict[str, str]] = {
+    # Sets that stay as they are pass: the controller writes computed sets beside those of people, and has to be let in.
+    "before": "oldObject != null && has(oldObject.spec) ? oldObject.spec.weights : []",
     "capacities": (
-        "has(object.spec) ? object.spec.weights.filter(s, s.topologyList.exists(t, t.originList.exists(o, "
+        "has(object.spec) ? object.spec.weights.filter(s, !(s in variables.before) && "
+        "s.topologyList.exists(t, t.originList.exists(o, "
         "has(o.costList) && o.costList.exists(c, has(c.bandwidthCapacity) && "
         f"!({_BANDWIDTH.format('c.bandwidthCapacity')}))))) : []"
     ),

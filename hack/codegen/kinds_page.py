@@ -37,7 +37,8 @@ upstream's schema lets pass is stored as it was written, and read like this:
 
 The author is told: by the condition `Ordered` of an AppGroup or `Complete` of a NetworkTopology, both with the reason
 `SpecProblems`; and at `kubectl apply`, once the admission policies are installed. They warn
-(`kubectl apply --server-side -k deploy/policies/warn`) or refuse (`-k deploy/policies/deny`).
+(`kubectl apply --server-side -k deploy/policies/warn`) or refuse (`-k deploy/policies/deny`). They look at what
+is written: a stored spec, or weight set, that stays as it is passes.
 
 One form is refused although upstream's schema has it: two weight sets with one name. Names are the keys of a map, so
 that server-side apply of `UserDefined` leaves the computed sets beside it alone.

@@ -10,6 +10,7 @@ from berth.api.rules import (
     APPGROUP_VARIABLES,
     NETWORKTOPOLOGY_RULES,
     NETWORKTOPOLOGY_VARIABLES,
+    SPEC_WRITTEN,
     Rule,
 )
 from hack.codegen.crds import yaml_text
@@ -44,6 +45,7 @@ def _policy(kind: KindSpec, variables: Mapping[str, str], rules: Sequence[Rule])
         # An author is warned where that is possible; a policy that fails must not stop anybody.
         "failurePolicy": "Ignore",
         "matchConstraints": {"resourceRules": [rule]},
+        "matchConditions": [{"name": "spec-written", "expression": SPEC_WRITTEN}],
         "variables": [{"name": key, "expression": expression} for key, expression in variables.items()],
         "validations": [{"expression": rule.expression, "messageExpression": rule.message} for rule in rules],
     }

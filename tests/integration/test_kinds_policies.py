@@ -138,6 +138,39 @@ def test_the_strict_overlay_refuses_it(denying: LocalCluster, raw: dict[str, Any
     assert [word for word in words if word not in answer["message"]] == [], answer["message"]
 
 
+def test_what_was_stored_before_the_strict_overlay_lives_on_until_somebody_writes_its_mistake(
+    fresh_cluster: Callable[..., LocalCluster],
+) -> None:
+    """An object that was stored before could not be labelled, nor given its computed weights, nor deleted in the
+    foreground: its finalizer is taken away by an update."""
+    cluster = fresh_cluster(kwok=False)
+    api = cluster.api()
+    group = write(api, app_group(*PAIR, name="old", numMembers=1))[2]
+    topology = write(api, {**CAPACITY, "metadata": {"name": "old"}})[2]
+    _installed(cluster, "deny")
+    sound = CAPACITY["spec"]["weights"][0] | {"name": "Dijkstra"}
+    sound = json.loads(json.dumps(sound).replace("10 Gbit", "10G"))
+    computed = [*CAPACITY["spec"]["weights"], sound]
+    spoilt = [*CAPACITY["spec"]["weights"], *CAPACITY["spec"]["weights"]]
+    spoilt[1] = spoilt[1] | {"name": "Other"}
+
+    def patch(stored: dict[str, Any], change: dict[str, Any]) -> int:
+        module = appgroup if stored["kind"] == "AppGroup" else networktopology
+        path = f"/apis/{module.API_VERSION}/namespaces/default/{module.PLURAL}/old"
+        return api.raw("PATCH", path, change, content_type="application/merge-patch+json")[0]
+
+    changes: list[tuple[dict[str, Any], dict[str, Any], int]] = [
+        (group, {"metadata": {"labels": {"team": "a"}}}, 200),
+        (group, {"spec": {"topologySortingAlgorithm": "TarjanSort"}}, 422),
+        (topology, {"metadata": {"labels": {"team": "a"}}}, 200),
+        (topology, {"spec": {"weights": computed}}, 200),
+        (topology, {"spec": {"weights": spoilt}}, 422),
+    ]
+    assert [patch(stored, change) for stored, change, _ in changes] == [wanted for *_, wanted in changes]
+    api.close()
+    cluster.kubectl("delete", "ag,nt", "old", "--cascade=foreground", "--timeout=60s")
+
+
 LARGE = [workload(f"w{n}", *(f"w{(n + k) % 1500}" for k in range(1, 6))) for n in range(1500)]
 
 
