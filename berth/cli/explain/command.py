@@ -44,6 +44,8 @@ Config = Annotated[
 ]
 Form = Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")]
 
+_NO_NAME = frozenset("/%")
+"""Characters that no name of an object has."""
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 """A name of a namespace, as a regular expression."""
 
@@ -217,6 +219,9 @@ def _run(
 async def _get(client: ApiClient, resource: Any, name: str, namespace: str, plural: str) -> Any:
     if not name:
         _refuse(f"the name of the {resource.kind} is empty; `kubectl get {plural}` lists names")
+    if name in (".", "..") or not _NO_NAME.isdisjoint(name):
+        # The API server takes what is behind a slash for a part of the object, such as its status.
+        _refuse(f"{name!r} is no name of a {resource.kind}; `kubectl get {plural}` lists names")
     if resource.namespaced and not re.fullmatch(_LABEL, namespace):
         # The path of another would be one that the API server does not know, as that of a kind it does not have.
         _refuse(f"{namespace!r} is no name of a namespace; `kubectl get namespaces` lists them")

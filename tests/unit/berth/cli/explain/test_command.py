@@ -62,6 +62,14 @@ def test_an_empty_name_is_refused_before_anything_is_asked(kind: str, dead: str)
     assert "is empty; `kubectl get" in result.stderr
 
 
+@pytest.mark.parametrize("kind", ["pod", "ag", "node", "lp"])
+@pytest.mark.parametrize("name", ["x/status", "shop/x", "..", "x%2Fstatus"])
+def test_what_is_no_name_is_refused_before_anything_is_asked(kind: str, name: str, dead: str) -> None:
+    result = CliRunner().invoke(app, ["explain", f"{kind}/{name}", "--kubeconfig", dead])
+    assert result.exit_code == 2
+    assert f"{name!r} is no name of a" in result.stderr
+
+
 @pytest.mark.parametrize("kind", ["pod", "appgroup"])
 @pytest.mark.parametrize("namespace", ["../x", "a/b", "a b", "Shop"])
 def test_what_is_no_name_of_a_namespace_is_refused_before_anything_is_asked(
