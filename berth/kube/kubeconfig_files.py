@@ -36,10 +36,11 @@ class KubeconfigFiles(KubeConfigMerger):
             OSError: one cannot be read.
             ConnectionConfigError: one is no kubeconfig.
         """
+        if not any(path and Path(path).expanduser().exists() for path in paths.split(os.pathsep)):
+            # The library would log so as well, as a line of its own before the error of a command.
+            raise FileNotFoundError("no such file")
         self._empty = True
         super().__init__(paths)
-        if not self.paths:
-            raise FileNotFoundError("no such file")
         if self._empty:
             raise _no_kubeconfig("it is empty")
 

@@ -169,3 +169,12 @@ async def test_nor_has_what_is_told_of_bytes(in_another_encoding: str) -> None:
 async def test_one_that_is_nested_without_end_is_told(tmp_path: Path, document: str) -> None:
     with pytest.raises(ConnectionConfigError, match="not a kubeconfig: it is nested too deeply"):
         await load_connection(kubeconfig=written(tmp_path / "k", document))
+
+
+@pytest.mark.parametrize("paths", ["{0}/none", "{0}/none:{0}/neither", "~/none", ":"])
+async def test_files_that_are_not_there_are_told_once(
+    tmp_path: Path, paths: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(ConnectionConfigError, match="no such file"):
+        await load_connection(kubeconfig=paths.format(tmp_path))
+    assert caplog.messages == []
