@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from berth.api.text import counted, listed, share_text
 from berth.cli.explain.terms import NOTHING, UNITS, meanings
@@ -242,6 +242,18 @@ def _without_node(page: Page, pods: Sequence[Mapping[str, Any]]) -> None:
         page.line(message, indent=4)
 
 
+_EDGE_COLUMNS: Final = {
+    "COST": "COST is what a call costs, as Services route it",
+    "MIN": "MIN the cheapest pair of pods",
+    "MAX": "MAX the dearest one",
+    "CROSS-ZONE": "CROSS-ZONE the share of calls that leave their zone",
+    "OVER": "OVER the pairs of pods that call each other beyond their LIMIT",
+    "NODE": "NODE the share of calls on the same node",
+    "ZONE": "ZONE the share of those in the same zone",
+}
+"""What columns of dependencies mean that do not say it."""
+
+
 def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
     page.heading("DEPENDENCIES")
     rows = [
@@ -268,14 +280,8 @@ def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
         [[row[index] for index in shown] for row in rows],
         fold=("EDGE", "FARTHEST PAIR"),
     )
-    page.line(
-        "COST and CROSS-ZONE are of the calls, as Services route them; OVER counts pairs of pods that call each other"
-    )
-    if any(edge["pairs"] and _all_called(edge) for edge in edges[:MAX_EDGES]):
-        page.line(
-            "where every replica is called: the least and the highest cost, and the share of calls on the same node "
-            "and in the same zone"
-        )
+    names = {columns[index] for index in shown}
+    page.line("; ".join(text for name, text in _EDGE_COLUMNS.items() if name in names))
     if len(edges) > MAX_EDGES:
         page.line(f"and {len(edges) - MAX_EDGES} more; -o json lists them all")
 

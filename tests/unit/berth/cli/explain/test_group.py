@@ -106,6 +106,15 @@ def test_what_is_said_of_pairs_is_about_calls(distribution: str, shown: list[str
     assert [text for text in hidden if text in table] == []
 
 
+@pytest.mark.parametrize("node", [pytest.param("a1", id="one node"), pytest.param("b1", id="two zones")])
+def test_columns_of_dependencies_are_explained_where_they_are_shown(node: str) -> None:
+    page = group_page(explained(member("front", "a1"), member("back", node)), width=120)
+    header, _, rest = page.split("DEPENDENCIES", 1)[1].split("CONDITIONS")[0].partition("front > back")
+    notes = rest.split("COST", 1)[1]
+    said = {"COST", "LIMIT", *re.findall("[A-Z][A-Z-]+", notes)}
+    assert said == set(re.findall("[A-Z][A-Z-]+", header)) - {"EDGE", "PODS", "FARTHEST", "PAIR"}
+
+
 def test_nodes_that_are_gone_are_named_with_what_that_means() -> None:
     pods = [member("front", "a1"), *(member("back", node, name=f"b{i}") for i, node in enumerate(("old", "old", "")))]
     document = explained(*pods)
