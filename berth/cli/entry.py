@@ -6,12 +6,30 @@ Components run for years, one of them on every node: they do without what the ot
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
 
 
 def main() -> None:
     """Run ``berth``."""
+    with _until_interrupted():
+        _berth()
+
+
+def kubectl_main() -> None:
+    """Run ``kubectl berth``."""
+    with _until_interrupted():
+        from berth.cli.main import kubectl_main as command
+
+        command()
+
+
+def _berth() -> None:
     if sys.argv[1:2] == ["run"]:
         _leave_out("rich")
         from berth.cli.run import main as run
@@ -20,6 +38,15 @@ def main() -> None:
     from berth.cli.main import main as command
 
     command()
+
+
+@contextmanager
+def _until_interrupted() -> Iterator[None]:
+    """End without a traceback at Ctrl-C, also while what the command needs is still being loaded."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
 
 
 def _leave_out(package: str) -> None:

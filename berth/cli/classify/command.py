@@ -14,7 +14,7 @@ import typer
 import yaml
 
 from berth.cli.commands import UnreadableFileError, fail, read_file
-from berth.cli.output import Output, colored, print_document
+from berth.cli.output import Output, colored, print_document, print_text
 
 UNCLASSIFIED: Final = 3
 """Exit status: the class of a workload is not known."""
@@ -72,7 +72,7 @@ def classify(
         found = classification.classify(classification.slowdowns(times.alone, times.beside), limit)
         if output is Form.profiles:
             wanted = profiles.profiles(found, limit, namespace=namespace, measured=_written(file))
-            typer.echo(yaml.safe_dump_all(wanted, sort_keys=False, allow_unicode=True), nl=False)
+            print_text(yaml.safe_dump_all(wanted, sort_keys=False, allow_unicode=True))
         else:
             answer = documents.classification_document(found, times, limit)
             width = shutil.get_terminal_size((110, 24)).columns

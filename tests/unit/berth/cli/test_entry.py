@@ -35,3 +35,17 @@ def test_other_commands_have_what_they_need() -> None:
     assert found.returncode == 2
     assert "/nowhere" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+@pytest.mark.parametrize("main", ["main", "kubectl_main"])
+def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_traceback(main: str) -> None:
+    interrupted = (
+        "import signal, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'yaml': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        f"from berth.cli.entry import {main}; {main}()"
+    )
+    found = subprocess.run([sys.executable, "-c", interrupted, "plan"], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (130, "")

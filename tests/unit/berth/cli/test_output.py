@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 
 import pytest
 
@@ -34,3 +36,30 @@ def test_only_terminals_that_want_it_get_colour(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert colored(stream) is expected
+
+
+PRINTS = """
+import sys, typer
+from berth.cli.output import Output, colored, print_document
+app = typer.Typer()
+@app.command()
+def show(number: int) -> None:
+    print_document({"a": ["x"] * number}, Output.json, lambda: str(colored(sys.stdout)))
+app()
+"""
+
+
+@pytest.mark.parametrize(
+    ("redirection", "status", "said"),
+    [
+        pytest.param(">/dev/full", 1, "the answer cannot be written: No space left on device\n", id="full disk"),
+        pytest.param("| head -c 1 >/dev/null; exit ${PIPESTATUS[0]}", 1, "", id="a reader that has seen enough"),
+        pytest.param(">&-", 0, "", id="closed"),
+    ],
+)
+@pytest.mark.parametrize("number", [1, 100_000])
+def test_an_answer_that_cannot_be_written_is_told(redirection: str, status: int, said: str, number: int) -> None:
+    command = ["bash", "-c", f'"$0" -c "$1" {number} {redirection}', sys.executable, PRINTS]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.stderr == said
+    assert found.returncode in {status, 0 if "head" in redirection else status}
