@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -33,7 +34,9 @@ def read_file(path: Path | None) -> str:
     """
     name = "standard input" if path is None else str(path)
     try:
-        return sys.stdin.read() if path is None else path.read_text(encoding="utf-8")
+        if path is not None:
+            return path.read_text(encoding="utf-8")
+        return "" if sys.stdin is None else sys.stdin.read()  # None where whoever started the program has closed it
     except UnicodeDecodeError as error:
         raise UnreadableFileError(f"{name}: not UTF-8 text") from error
     except OSError as error:
@@ -56,6 +59,21 @@ def fail(message: str) -> NoReturn:
     """Say what is wrong and end with 2."""
     typer.echo(printable(message), err=True)
     raise typer.Exit(BAD_INPUT)
+
+
+def namespace_problem(namespace: str) -> str:
+    """What is wrong with the name of a namespace, empty when nothing is.
+
+    The path of another would be one that the API server does not know, as that of a kind it does not have.
+    """
+    if re.fullmatch("[a-z0-9]([-a-z0-9]*[a-z0-9])?", namespace):
+        return ""
+    return f"{namespace!r} is no name of a namespace; `kubectl get namespaces` lists them"
+
+
+def kind_missing(plural: str) -> str:
+    """What to say of one of Berth's kinds that a cluster does not have."""
+    return f"the cluster has no {plural}; install Berth's kinds with `kubectl apply --server-side -f crds/`"
 
 
 def cluster_problem(error: Exception) -> str:

@@ -5,7 +5,6 @@ Reads only."""
 from __future__ import annotations
 
 import asyncio
-import re
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
@@ -16,7 +15,15 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from berth.api.errors import InvalidObjectError
-from berth.cli.commands import CLUSTER_ERRORS, UnreadableFileError, cluster_problem, fail, read_file
+from berth.cli.commands import (
+    CLUSTER_ERRORS,
+    UnreadableFileError,
+    cluster_problem,
+    fail,
+    kind_missing,
+    namespace_problem,
+    read_file,
+)
 from berth.cli.explain.types import TypeAndName
 from berth.cli.listing import USER_AGENT, OptionalLists
 from berth.cli.output import Output, colored, print_document
@@ -46,8 +53,6 @@ Form = Annotated[Output, typer.Option("--output", "-o", help="Form of the answer
 
 _NO_NAME = frozenset("/%")
 """Characters that no name of an object has."""
-_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-"""A name of a namespace, as a regular expression."""
 
 
 @explain.command("pod")
@@ -222,16 +227,15 @@ async def _get(client: ApiClient, resource: Any, name: str, namespace: str, plur
     if name in (".", "..") or not _NO_NAME.isdisjoint(name):
         # The API server takes what is behind a slash for a part of the object, such as its status.
         _refuse(f"{name!r} is no name of a {resource.kind}; `kubectl get {plural}` lists names")
-    if resource.namespaced and not re.fullmatch(_LABEL, namespace):
-        # The path of another would be one that the API server does not know, as that of a kind it does not have.
-        _refuse(f"{namespace!r} is no name of a namespace; `kubectl get namespaces` lists them")
+    if resource.namespaced and (problem := namespace_problem(namespace)):
+        _refuse(problem)
     try:
         return await client.get(resource, name, namespace=namespace or None)
     except ApiError as error:
         if not error.not_found:
             raise
         if resource.group and (error.reason != "NotFound" or "could not find" in error.message):
-            _refuse(f"the cluster has no {plural}; install Berth's kinds with `kubectl apply --server-side -f crds/`")
+            _refuse(kind_missing(plural))
         if not resource.namespaced:
             _refuse(f"there is no {resource.kind} {name!r}; `kubectl get {plural}` lists them")
         _refuse(

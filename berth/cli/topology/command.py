@@ -11,11 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from berth.cli.commands import CLUSTER_ERRORS, cluster_problem, fail
-from berth.cli.listing import USER_AGENT, OptionalLists, list_or_nothing
+from berth.cli.commands import CLUSTER_ERRORS, cluster_problem, fail, kind_missing, namespace_problem
+from berth.cli.listing import USER_AGENT, OptionalLists
 from berth.cli.output import Output, colored, print_document
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
+from berth.kube.errors import ApiError
 from berth.kube.resources import NETWORK_TOPOLOGIES, NODES
 
 
@@ -49,7 +50,7 @@ def topology(
     async def look() -> dict[str, Any]:
         connection = await load_connection(kubeconfig=str(kubeconfig) if kubeconfig else None, context=context)
         async with ApiClient(connection, user_agent=USER_AGENT, retries=1) as client:
-            there = await list_or_nothing(client, NETWORK_TOPOLOGIES, namespace=namespace or connection.namespace)
+            there = await _all(client, namespace or connection.namespace)
             read = documents.parsed(choose(there, name, namespace or connection.namespace))
             nodes = {node.metadata.name: node.metadata.labels for node in await client.list_all(NODES)}
             lists = OptionalLists(client)
@@ -64,6 +65,17 @@ def topology(
         fail(f"berth topology: {error}")
     width = shutil.get_terminal_size((110, 24)).columns
     print_document(document, output, lambda: tables.topology_page(document, width=width, color=colored(sys.stdout)))
+
+
+async def _all(client: ApiClient, namespace: str) -> list[Any]:
+    if problem := namespace_problem(namespace):
+        raise ValueError(problem)
+    try:
+        return await client.list_all(NETWORK_TOPOLOGIES, namespace=namespace)
+    except ApiError as error:
+        if not error.not_found:
+            raise
+        raise ValueError(kind_missing(NETWORK_TOPOLOGIES.plural)) from error
 
 
 def choose(there: list[Any], name: str | None, namespace: str) -> Any:

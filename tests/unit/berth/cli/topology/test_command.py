@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from berth.cli.main import app, kubectl_app
 from berth.cli.topology.command import choose
+from tests.support.api_server import api_server, refusal
 from tests.support.probe import unreachable
 
 
@@ -51,3 +52,18 @@ def test_a_cluster_that_does_not_answer_gives_2(program: typer.Typer, tmp_path: 
     result = CliRunner().invoke(program, ["topology", "net", unreachable(tmp_path)])
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("berth topology: the API server")
+
+
+@pytest.mark.parametrize(
+    ("namespace", "says"),
+    [
+        pytest.param("shop", "the cluster has no networktopologies; install Berth's kinds with", id="no such kind"),
+        pytest.param("a/b", "'a/b' is no name of a namespace", id="no such name"),
+    ],
+)
+def test_a_cluster_without_the_kind_is_not_one_without_objects(tmp_path: Path, namespace: str, says: str) -> None:
+    with api_server(lambda _: refusal(404, "NotFound")) as server:
+        arguments = ["topology", "-n", namespace, "--kubeconfig", server.kubeconfig(tmp_path)]
+        result = CliRunner().invoke(app, arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"berth topology: {says}")
