@@ -13,7 +13,14 @@ from typing import Annotated, Any
 import typer
 
 from berth.api.base import format_timestamp
-from berth.cli.commands import CLUSTER_ERRORS, UnreadableFileError, cluster_problem, fail, read_file
+from berth.cli.commands import (
+    CLUSTER_ERRORS,
+    UnreadableFileError,
+    cluster_problem,
+    fail,
+    namespace_problem,
+    read_file,
+)
 from berth.cli.listing import list_cluster
 from berth.cli.output import Output, colored, print_document
 from berth.cli.progress import progress_on_stderr
@@ -115,6 +122,8 @@ def plan(
     """
     if not filename and not from_cluster:
         fail("berth plan: nothing to plan; name manifests with -f FILE, or use --from-cluster")
+    if namespace and (problem := namespace_problem(namespace)):
+        fail(f"berth plan: {problem}")
     try:
         sources = read_sources(filename or [])
         configuration = (str(config), read_file(config)) if config is not None else None

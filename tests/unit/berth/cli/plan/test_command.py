@@ -49,6 +49,13 @@ def test_the_examples_plan_out_of_the_box() -> None:
     assert all(group["meanEdgeCost"] < 2 for group in document["appGroups"])
 
 
+@pytest.mark.parametrize("namespace", ["A b", "a/b", "Shop"])
+def test_what_is_no_name_of_a_namespace_is_refused(namespace: str, shop: Path) -> None:
+    result = run("-f", str(shop), "-n", namespace)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{namespace!r} is no name of a namespace" in result.stderr
+
+
 def test_the_example_with_replicas_survives_a_zone_at_next_to_no_cost() -> None:
     files = ["-f", str(EXAMPLES / "replicas"), "-f", str(EXAMPLES / "plan")]
     [group] = json.loads(run(*files, "-o", "json", "--strategy", "replicas").stdout)["appGroups"]
