@@ -20,7 +20,8 @@ SETTLE_SECONDS = 2.0
 POLL_SECONDS = 0.1
 """How soon a group in its window is looked at again."""
 _COMPUTED = frozenset((WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF))
-_REMEMBERED = 10_000
+REMEMBERED = 10_000
+"""Windows that are remembered, so that each begins once."""
 _REMEMBER_SECONDS = 3600.0
 
 
@@ -30,13 +31,13 @@ class SettlingWindow:
 
     clock: Callable[[], float]
     """monotonic time"""
-    _since: TTLCache[Hashable, float] = field(init=False)
+    _since: dict[Hashable, float] = field(init=False, default_factory=dict)
+    """when windows began, the earliest first"""
     _told: TTLCache[Hashable, bool] = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin without any."""
-        self._since = TTLCache(maxsize=_REMEMBERED, ttl=_REMEMBER_SECONDS, timer=self.clock)
-        self._told = TTLCache(maxsize=_REMEMBERED, ttl=_REMEMBER_SECONDS, timer=self.clock)
+        self._told = TTLCache(maxsize=REMEMBERED, ttl=_REMEMBER_SECONDS, timer=self.clock)
 
     def look_again(
         self, group: Hashable, costs: NetworkCosts, weight_sets: Collection[str], *, unserved: bool = False
@@ -71,8 +72,16 @@ class SettlingWindow:
         return first
 
     def _begun(self, key: Hashable, now: float) -> float:
-        begun = self._since[key] = self._since.get(key, now)
-        return begun
+        """When the window of a key began; a new one is over at once while there is no room to remember it.
+
+        Windows that are open are never forgotten: each look would begin them again, and their groups wait for ever.
+        """
+        if key not in self._since and len(self._since) >= REMEMBERED:
+            earliest = next(iter(self._since))
+            if now - self._since[earliest] < SETTLE_SECONDS:
+                return now - SETTLE_SECONDS
+            del self._since[earliest]
+        return self._since.setdefault(key, now)
 
 
 def settled(costs: NetworkCosts, weight_sets: Collection[str]) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.costs import DEFAULT_WEIGHT_SETS, NO_COSTS, NetworkCosts
-from berth.scheduling.settling import SETTLE_SECONDS, SettlingWindow
+from berth.scheduling.settling import REMEMBERED, SETTLE_SECONDS, SettlingWindow
 from tests.support.placement import Clock
 
 
@@ -117,3 +117,15 @@ def test_nobody_waits_longer_than_the_window(seen: list[NetworkCosts]) -> None:
         clock.now = again
     assert again is None
     assert clock.now - start <= SETTLE_SECONDS + 0.2
+
+
+def test_more_groups_than_are_remembered_do_not_begin_their_windows_again_and_again() -> None:
+    """Each of them took the place of another, whose window then began anew at its next look: none was ever planned."""
+    clock, groups = Clock(), range(REMEMBERED + 100)
+    window = SettlingWindow(clock)
+    waiting = [group for group in groups if window.look_again(group, NO_COSTS, DEFAULT_WEIGHT_SETS) is not None]
+    assert len(waiting) == REMEMBERED
+    clock.now += SETTLE_SECONDS
+    assert [group for group in waiting if window.look_again(group, NO_COSTS, DEFAULT_WEIGHT_SETS) is not None] == []
+    # Who comes later has a window again.
+    assert window.look_again("later", NO_COSTS, DEFAULT_WEIGHT_SETS) is not None
