@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from berth.api.text import counted
 from berth.kube.objects import Pod
 from berth.network.groups import GroupKey
 from berth.scheduling.framework.rejection import Rejection, sentence
@@ -139,6 +140,7 @@ def summary(decision: Decision) -> str:
     text = f"Assigned to node {decision.node}"
     if decision.group is not None:
         if decision.planned_with > 1:
-            text += f", planned together with {decision.planned_with - 1} other pods of AppGroup {decision.group.name}"
-        text += f"; network cost {decision.edge_cost:g} over {decision.edges} dependency edges"
+            others = counted(decision.planned_with - 1, "other pod")
+            text += f", planned together with {others} of AppGroup {decision.group.name}"
+        text += f"; network cost {decision.edge_cost:g} over {counted(decision.edges, 'dependency edge')}"
     return f"{text}; {decision.feasible} of {decision.nodes} nodes were feasible"

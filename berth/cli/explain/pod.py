@@ -12,6 +12,7 @@ from typing import Any
 
 from berth.api.base import format_timestamp
 from berth.api.labels import ANNOTATION_DECISION, ANNOTATION_REJECTIONS, membership
+from berth.api.text import counted
 from berth.kube.objects import Pod
 from berth.scheduling.annotations import UnreadableAnnotationError, read_decision, read_rejections
 
@@ -106,7 +107,9 @@ def _state(
     if problem:
         return "unexplained", problem
     if decision is not None:
-        others = f", planned together with {decision['plannedWith'] - 1} others" if _together(decision) else ""
+        others = (
+            f", planned together with {counted(decision['plannedWith'] - 1, 'other')}" if _together(decision) else ""
+        )
         leaving = "; it is being deleted" if pod.metadata.deletion_timestamp is not None else ""
         return "placed", f"placed on node {node}{others}{leaving}"
     if name not in schedulers and not any(row["reporter"] == REPORTER for row in told):

@@ -28,6 +28,12 @@ class TestSummary:
                 id="joint",
             ),
             pytest.param(
+                replace(JOINT, planned_with=2, edges=1),
+                "Assigned to node worker-eu-west-1a-17, planned together with 1 other pod of AppGroup "
+                "online-boutique; network cost 0 over 1 dependency edge; 980 of 1000 nodes were feasible",
+                id="pair",
+            ),
+            pytest.param(
                 replace(JOINT, planned_with=1, edge_cost=2.5),
                 "Assigned to node worker-eu-west-1a-17; network cost 2.5 over 7 dependency edges; "
                 "980 of 1000 nodes were feasible",
