@@ -54,9 +54,12 @@ def exit_status(run: Callable[[], None]) -> int:
     """Run a demo; returns the exit status, and says what went wrong."""
     try:
         run()
-    except ClusterError as error:
+    except (ClusterError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\ndemo: interrupted; make demo-down stops what it has started", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -336,48 +339,43 @@ def down() -> None:
     print("stopped" if gone else "no demo cluster was there")
 
 
+def run(kubeconfig: Path | None) -> None:
+    """Place the application in three ways, and show what comes of it."""
+    target = existing_target(kubeconfig) if kubeconfig else local_target()
+    say("installing the kinds: kubectl apply -f crds/")
+    target.run("apply", "--server-side", "--force-conflicts", "-f", str(REPOSITORY / "crds"))
+    wait_for(lambda: bool(target.run("api-resources", "--api-group=appgroup.diktyo.x-k8s.io", "-o", "name")),
+             what="the kinds to be served", hint="kubectl get crd")  # fmt: skip
+    placements = []
+    say("kube-scheduler places Online Boutique, to compare with")
+    placements.append(place(target, "kube-scheduler", namespace=f"{NAMESPACE}-peer", scheduler="default-scheduler"))
+    target.run("delete", "namespace", f"{NAMESPACE}-peer", "--timeout=90s")
+    start_controllers(target)
+    say("Berth places Online Boutique, replicas spread over zones by topologySpreadConstraints")
+    spread = place(target, "Berth, replicas spread", namespace=f"{NAMESPACE}-spread", scheduler=BERTH, spread=True)
+    target.run("delete", "namespace", f"{NAMESPACE}-spread", "--timeout=90s")
+    say("Berth places Online Boutique as it is")
+    placements += [place(target, "Berth", namespace=NAMESPACE, scheduler=BERTH), spread]
+    wait_for(
+        lambda: (
+            "Dijkstra" in target.run("get", "nt", "-n", NAMESPACE, "net-topology", "-o", "json")
+            and target.run("get", "ag", "-n", NAMESPACE, "online-boutique", "-o", "jsonpath={.status.runningWorkloads}")
+            == str(placements[-1].pods)
+        ),
+        what="order and weights",
+        hint="see the controllers' log",
+    )
+    show_results(target, placements)
+    show_next(target)
+
+
 def main() -> int:
     """Run the demo; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m hack.demo", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, help="use this cluster instead of a local one")
     parser.add_argument("--down", action="store_true", help="stop the demo's cluster and controllers")
     arguments = parser.parse_args()
-    try:
-        if arguments.down:
-            down()
-            return 0
-        target = existing_target(arguments.kubeconfig) if arguments.kubeconfig else local_target()
-        say("installing the kinds: kubectl apply -f crds/")
-        target.run("apply", "--server-side", "--force-conflicts", "-f", str(REPOSITORY / "crds"))
-        wait_for(lambda: bool(target.run("api-resources", "--api-group=appgroup.diktyo.x-k8s.io", "-o", "name")),
-                 what="the kinds to be served", hint="kubectl get crd")  # fmt: skip
-        placements = []
-        say("kube-scheduler places Online Boutique, to compare with")
-        placements.append(place(target, "kube-scheduler", namespace=f"{NAMESPACE}-peer", scheduler="default-scheduler"))
-        target.run("delete", "namespace", f"{NAMESPACE}-peer", "--timeout=90s")
-        start_controllers(target)
-        say("Berth places Online Boutique, replicas spread over zones by topologySpreadConstraints")
-        spread = place(target, "Berth, replicas spread", namespace=f"{NAMESPACE}-spread", scheduler=BERTH, spread=True)
-        target.run("delete", "namespace", f"{NAMESPACE}-spread", "--timeout=90s")
-        say("Berth places Online Boutique as it is")
-        placements += [place(target, "Berth", namespace=NAMESPACE, scheduler=BERTH), spread]
-        wait_for(
-            lambda: (
-                "Dijkstra" in target.run("get", "nt", "-n", NAMESPACE, "net-topology", "-o", "json")
-                and target.run(
-                    "get", "ag", "-n", NAMESPACE, "online-boutique", "-o", "jsonpath={.status.runningWorkloads}"
-                )
-                == str(placements[-1].pods)
-            ),
-            what="order and weights",
-            hint="see the controllers' log",
-        )
-        show_results(target, placements)
-        show_next(target)
-    except (ClusterError, OSError) as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_status(down if arguments.down else lambda: run(arguments.kubeconfig))
 
 
 if __name__ == "__main__":
