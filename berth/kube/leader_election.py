@@ -78,6 +78,19 @@ class LeaderElection:
         """True while the Lease is held, by the boot clock."""
         return self._lock is not None and self._lock.held
 
+    def problem(self) -> str | None:
+        """Say why this process cannot lead, whoever else does, and what to do; None while nothing is in its way.
+
+        An API server that is away is in everybody's, and no reason to call one that waits unready.
+        """
+        refusal = self._lock.refusal if self._lock is not None else None
+        if refusal is None:
+            return None
+        return (
+            f"lease {self._namespace}/{self._name} cannot be had ({refusal}); "
+            f"allow this account to get, create and update leases in {self._namespace}"
+        )
+
     def check(self) -> float:
         """Allow a write that only the leader may make, and say how many seconds it may take: then others may lead.
 

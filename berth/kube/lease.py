@@ -141,6 +141,8 @@ class LeaseLock:
         self._deadline = -math.inf
         self._sent = -math.inf
         """when the last write was sent, by the boot clock"""
+        self.refusal: str | None = None
+        """what the API server refuses this candidate for good, in its words; None once an attempt went well"""
 
     @property
     def held(self) -> bool:
@@ -203,12 +205,17 @@ class LeaseLock:
     async def _try(self, *, renewing: bool = False) -> bool:
         """One attempt to take or renew the Lease; False when another holds it or the API server is in trouble."""
         try:
-            return await self._attempt(renewing=renewing)
+            done = await self._attempt(renewing=renewing)
         except ApiError as error:
             if not error.conflict:
+                if not error.retryable:
+                    self.refusal = str(error)
                 log.warning("lease attempt failed", lease=self._name, error=str(error))
         except TRANSPORT_ERRORS as error:
             log.warning("lease attempt failed", lease=self._name, error=str(error) or repr(error))
+        else:
+            self.refusal = None
+            return done
         self._lease = None
         return False
 

@@ -175,6 +175,8 @@ class _Hosted:
                 identity=identity,
                 timing=LeaseTiming.of(settings.lease_duration),
             )
+            # One that waits is ready, but not one that would never lead: nobody might notice before the leader ends.
+            checks.add_ready(f"lease of {name}", election.problem)
         agent = f"berth-{name}"
         client = ApiClient(connection, user_agent=agent, before_write=election.check if election else None)
         # Events are for people and may follow the last of the work, when another leads already.

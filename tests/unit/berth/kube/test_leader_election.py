@@ -22,6 +22,7 @@ from berth.kube.leader_election import LeaderElection
 from berth.kube.lease import LeadershipLost, LeaseTiming
 from berth.kube.resources import CONFIGMAPS
 from tests.support.api_server import Answer, ApiServer, Request, api_server, refusal
+from tests.support.kube import until
 
 TIMING = LeaseTiming(duration=60.0, renew_deadline=40.0, retry_period=0.02)
 
@@ -33,10 +34,13 @@ class StoredLease:
         self.document: dict[str, object] | None = None
         self.version = 0
         self.refusing = False
+        self.forbidden = ""
 
     def answer(self, request: Request) -> Answer:
         if self.refusing:
             return refusal(503, "ServiceUnavailable")
+        if request.method == self.forbidden:
+            return refusal(403, "Forbidden")
         if request.method == "GET":
             return Answer(200, self.document) if self.document else refusal(404, "NotFound")
         self.version += 1
@@ -116,6 +120,44 @@ async def test_whoever_stood_still_beyond_the_deadline_writes_nothing_and_steps_
             await election.run(work)
     assert outcomes == ["refused"]
     assert [json.loads(r.body)["metadata"]["name"] for r in server.requests if "configmaps" in r.path] == ["before"]
+
+
+@pytest.mark.parametrize("verb", ["GET", "POST", "PUT"])
+async def test_a_missing_right_is_told_until_it_is_there(
+    server: ApiServer, stored: StoredLease, tmp_path: Path, verb: str
+) -> None:
+    if verb == "PUT":  # one that its holder has given back
+        spec = {"holderIdentity": "", "leaseDurationSeconds": 1}
+        stored.document = {"kind": "Lease", "metadata": {"name": "berth-test", "resourceVersion": "0"}, "spec": spec}
+    stored.forbidden = verb
+    election = await election_on(server, tmp_path)
+
+    async def work() -> None:
+        assert election.problem() is None
+
+    run = asyncio.ensure_future(election.run(work))
+    await until(lambda: election.problem() is not None, what="the problem is told")
+    assert election.problem() == (
+        "lease ns/berth-test cannot be had (403 Forbidden: words); "
+        "allow this account to get, create and update leases in ns"
+    )
+    stored.forbidden = ""
+    await run
+
+
+async def test_an_api_server_in_trouble_is_no_problem_of_one_candidate(
+    server: ApiServer, stored: StoredLease, tmp_path: Path
+) -> None:
+    stored.refusing = True
+    election = await election_on(server, tmp_path)
+
+    async def work() -> None: ...
+
+    run = asyncio.ensure_future(election.run(work))
+    await until(lambda: server.count("GET") >= 2, what="two attempts")
+    assert election.problem() is None
+    stored.refusing = False
+    await run
 
 
 async def test_a_write_that_waited_too_long_for_its_turn_is_not_sent() -> None:
