@@ -287,6 +287,7 @@ class ApiClient:
         field_selector: str | None = None,
         timeout_seconds: int = 300,
         silence_seconds: float = 90.0,
+        begun: Callable[[], None] | None = None,
     ) -> AsyncGenerator[list[bytes], None]:
         """Follow a collection; yields the complete lines of every network read, so that a burst is one batch.
 
@@ -298,6 +299,7 @@ class ApiClient:
             field_selector: only objects that match.
             timeout_seconds: the server ends the watch after this long.
             silence_seconds: a connection that says nothing for so long (bookmarks come every minute) is broken.
+            begun: called when the server has agreed to the watch, which may have no news for long.
         """
         params = {
             "watch": "true",
@@ -322,6 +324,8 @@ class ApiClient:
                 async with asyncio.timeout(self._seconds):
                     words = await read_body(response.content, LARGEST_REFUSAL)
                 raise error_from_response(response.status, words, response.headers.get("Retry-After"))
+            if begun is not None:
+                begun()
             reader = Lines()
             async for chunk in response.content.iter_any():
                 if lines := reader.feed(chunk):

@@ -70,6 +70,14 @@ class HasMetadata(Protocol):
         """Name, namespace, uid and resourceVersion at least."""
 
 
+def equal(known: HasMetadata, item: HasMetadata) -> bool:
+    """Whether two objects are the same. After an etcd restore their versions may be, and their contents not."""
+    try:
+        return known == item
+    except RecursionError:
+        return False
+
+
 class LabelSelectorRequirement(Struct):
     """metav1.LabelSelectorRequirement and corev1.NodeSelectorRequirement."""
 

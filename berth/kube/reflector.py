@@ -26,7 +26,7 @@ from berth.kube.history import went_back
 from berth.kube.in_turns import in_turns
 from berth.kube.interning import PodInterning
 from berth.kube.memory import collection_paused
-from berth.kube.meta import HasMetadata, object_key
+from berth.kube.meta import HasMetadata, equal, object_key
 from berth.kube.metrics import CACHED_OBJECTS, HANDLER_FAILURES, UNREADABLE, WATCH_AGE, WATCH_EVENTS, WATCH_RESTARTS
 from berth.kube.objects import Pod
 from berth.kube.resources import Resource, version_number
@@ -85,6 +85,8 @@ class Reflector(Generic[T]):
         self.objects: dict[str, T] = {}
         self.synced = asyncio.Event()
         self.tried = asyncio.Event()
+        self.refusal: ApiError | None = None
+        """the API server's last answer, if it lets nobody list or watch this, as where a right is missing"""
         self._client = client
         self._selection = _Selection(namespace=namespace, label_selector=label_selector, field_selector=field_selector)
         self._stale_after = stale_after
@@ -169,6 +171,7 @@ class Reflector(Generic[T]):
             await self._follow()
         except ApiError as error:
             self._fruitless = 0
+            self.refusal = None if error.retryable or error.expired else error
             if error.expired or (self._failures >= 3 and error.status != 429):
                 # A server that answers and yet refuses the watch again and again may not know the version. One that is
                 # overloaded knows it, and a list is the last thing that it needs.
@@ -254,7 +257,7 @@ class Reflector(Generic[T]):
             elif known.metadata.uid != item.metadata.uid:
                 self._change(key, known, None)
                 self._change(key, None, item)
-            elif not _equal(known, item):
+            elif not equal(known, item):
                 self._change(key, known, item)
         self._end_batch()
 
@@ -267,6 +270,7 @@ class Reflector(Generic[T]):
             **self._selection,
             timeout_seconds=seconds,
             silence_seconds=self._silence_seconds,
+            begun=self._begun,
         )
         started = time.monotonic()
         self._fruitless += 1
@@ -297,6 +301,9 @@ class Reflector(Generic[T]):
             # A server that ends every watch at once must not be hammered.
             self._failures += 1
             await asyncio.sleep(backoff(self._failures))
+
+    def _begun(self) -> None:
+        self.refusal = None
 
     def _apply(self, line: bytes) -> None:
         """Take in one line of a watch."""
@@ -390,11 +397,3 @@ class Reflector(Generic[T]):
             except Exception:
                 HANDLER_FAILURES.labels(self.resource.plural).inc()
                 log.exception("batch handler failed", resource=self.resource.plural)
-
-
-def _equal(known: object, item: object) -> bool:
-    """Whether two objects are the same. After an etcd restore their versions may be, and their contents not."""
-    try:
-        return known == item
-    except RecursionError:
-        return False

@@ -13,7 +13,7 @@ from berth.kube.connection import Connection, load_connection
 from berth.kube.events import EventRecorder
 from berth.kube.reflector import Reflector
 from berth.runtime.health import Checks
-from berth.runtime.operator import Operator
+from berth.runtime.operator import Operator, why_refused
 from berth.runtime.settings import ComponentSettings
 
 ENTRY_POINT_GROUP = "berth.components"
@@ -42,17 +42,23 @@ class ComponentContext:
     """the process's kopf operator, shared"""
 
     def watch(self, name: str, reflector: Reflector[Any]) -> None:
-        """Make health depend on the age of a reflector's watch and readiness on its first list.
+        """Make health depend on the age of a reflector's watch, readiness on its first list and that it may go on.
+
+        One that may not list tells so by readiness: without a copy, a process that is started again knows no more. With
+        one that grows old it does better to begin anew.
 
         A process that waits for leadership is ready: a rolling update would otherwise wait for it while it waits
         for the old process to end.
         """
 
         def health() -> str | None:
-            return None if reflector.healthy else f"no response from the API server for {reflector.age:.0f} s"
+            refused = reflector.refusal is not None and not reflector.synced.is_set()
+            return None if reflector.healthy or refused else _silence(reflector)
 
         def ready() -> str | None:
-            return None if self.standby() or reflector.synced.is_set() else "first list not complete"
+            if self.standby():
+                return None
+            return _refusal(reflector) or (None if reflector.synced.is_set() else "first list not complete")
 
         self.checks.add_health(f"watch {name}", health)
         self.checks.add_ready(f"sync {name}", ready)
@@ -60,15 +66,26 @@ class ComponentContext:
     def watch_without_restart(self, name: str, reflector: Reflector[Any]) -> None:
         """Make readiness alone depend on a reflector, of a component that works on with what it knows.
 
-        One that is started again while the API server is away knows nothing.
+        One that is started again while the API server is away knows nothing. Where it is refused it is ready while what
+        it knows is not old: a router that is not ready serves nobody.
         """
 
         def ready() -> str | None:
             if not reflector.synced.is_set():
-                return "first list not complete"
-            return None if reflector.healthy else f"no response from the API server for {reflector.age:.0f} s"
+                return _refusal(reflector) or "first list not complete"
+            return None if reflector.healthy else _silence(reflector)
 
         self.checks.add_ready(f"watch {name}", ready)
+
+
+def _refusal(reflector: Reflector[Any]) -> str | None:
+    """Why a reflector may not list or watch, and what to do about it."""
+    return None if reflector.refusal is None else why_refused(reflector.resource, reflector.refusal)
+
+
+def _silence(reflector: Reflector[Any]) -> str:
+    """What is wrong with one that is not healthy."""
+    return _refusal(reflector) or f"no response from the API server for {reflector.age:.0f} s"
 
 
 class Component(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 import urllib.error
@@ -34,6 +35,14 @@ def status(port: int, path: str) -> int:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
+
+
+def page(port: int, path: str) -> str:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+            return str(answer.read().decode())
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
 
 
 def metric(port: int, series: str) -> float | None:
@@ -122,7 +131,37 @@ def test_a_namespace_without_permission_is_told_and_waited_for(
 ) -> None:
     path = cluster.service_account_kubeconfig(namespace, "default", path=tmp_path / "k")
     options = ["--kubeconfig", str(path), "--health-host", "127.0.0.1", "--health-port", "0"]
-    with berth("run", "probe", *options, "--lease-namespace", namespace) as process:
+    with berth("run", "probe", *options, "--lease-namespace", namespace, mode="wait") as process:
         failure = process.until("lease attempt failed")
         assert 'cannot get resource "leases"' in failure["error"]
+        port = process.until("started")["health_port"]
+        eventually(
+            lambda: page(port, "/readyz"),
+            accept=lambda text: f"lease of probe: lease {namespace}/berth-probe cannot be had (403 Forbidden: " in text,
+            what="what is missing",
+        )
+        assert status(port, "/healthz") == 200
+        rights = {f"{namespace}-leases": "leases.coordination.k8s.io", f"{namespace}-namespaces": "namespaces"}
+        for role, resource in rights.items():
+            verbs = "list,get,create,update" if "leases" in role else "list"
+            cluster.kubectl("create", "clusterrole", role, f"--verb={verbs}", f"--resource={resource}")
+            cluster.kubectl(
+                "create", "clusterrolebinding", role, f"--clusterrole={role}", f"--serviceaccount={namespace}:default"
+            )
+        process.until("working")
+        eventually(
+            lambda: page(port, "/readyz"),
+            accept=lambda text: (
+                text.startswith("sync namespaces: namespaces cannot be listed (403 Forbidden: ")
+                and 'cannot watch resource "namespaces"' in text
+                and text.endswith("; allow this account to list and watch namespaces\n")
+            ),
+            what="what else is missing",
+        )
+        assert status(port, "/healthz") == 200
+        rules = [{"op": "add", "path": "/rules/0/verbs/-", "value": "watch"}]
+        cluster.kubectl(
+            "patch", "clusterrole", f"{namespace}-namespaces", "--type=json", f"--patch={json.dumps(rules)}"
+        )
+        eventually(lambda: page(port, "/readyz") == "ok\n", what="ready")
         assert process.stop() == 0

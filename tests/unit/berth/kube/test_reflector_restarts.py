@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 import aiohttp
 import msgspec
@@ -11,6 +11,7 @@ import pytest
 
 from berth.kube import reflector as reflector_module
 from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
 from berth.kube.lists import ListMeta, RawList
 from berth.kube.objects import ConfigMap
 from berth.kube.page_size import LIST_PAGE
@@ -211,3 +212,38 @@ async def test_where_no_watch_comes_through_everything_is_listed_again(
         limits = [request.path.rpartition("limit=")[2] for request in server.requests]
     # Not before it is certain that watches do not come through.
     assert limits[:5] == [str(LIST_PAGE), *["1"] * reflector_module.MAX_FRUITLESS, str(LIST_PAGE)]
+
+
+@pytest.mark.parametrize(
+    ("status", "known"),
+    [
+        pytest.param(403, True, id="a missing right"),
+        pytest.param(404, True, id="a kind that is not there"),
+        pytest.param(410, False, id="an old version"),
+        pytest.param(429, False, id="too many requests"),
+        pytest.param(503, False, id="a server in trouble"),
+    ],
+)
+async def test_a_watch_that_nobody_lets_begin_is_known_until_it_begins(
+    reflector: Reflector[ConfigMap], monkeypatch: pytest.MonkeyPatch, status: int, known: bool
+) -> None:
+    refusing = True
+
+    async def chunks(*_: object, begun: Callable[[], None], **__: object) -> AsyncGenerator[list[bytes], None]:
+        if refusing:
+            raise ApiError(status=status, reason="Refused", message="words")
+        begun()
+        return
+        yield []
+
+    async def pause(_: Exception) -> None: ...
+
+    monkeypatch.setattr(reflector._client, "watch_chunks", chunks)
+    monkeypatch.setattr(reflector, "_pause", pause)
+    monkeypatch.setattr(reflector_module, "backoff", lambda *_, **__: 0.0)
+    reflector._version = "5"
+    await reflector._step()
+    assert (reflector.refusal is not None) is known
+    refusing, reflector._version = False, "5"
+    await reflector._step()
+    assert reflector.refusal is None
