@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import structlog
@@ -22,7 +21,7 @@ from controllers.latency.desk import FrontDesk
 from controllers.latency.endpoint import Endpoint
 from controllers.latency.evictions import Evictions
 from controllers.latency.handlers import Handlers
-from controllers.latency.identity import keep_published, load_identity
+from controllers.latency.identity import keep_published, wait_for_identity
 from controllers.latency.objects import AUTOSCALERS, DEPLOYMENTS, NETWORK_NODES
 from controllers.latency.observations import Observations
 from controllers.latency.orders import Orders
@@ -62,6 +61,8 @@ class LatencyController:
             candidates=candidates,
             places=self._places,
         )
+        self._problem: str | None = None
+        context.checks.add_ready("endpoint", lambda: self._problem)
         self._watches: dict[str, Reflector[Any]] = {}
         followed: list[tuple[Resource[Any], Handler[Any]]] = [
             (kinds.LATENCY_POLICIES, handlers.policy_changed),
@@ -104,7 +105,7 @@ class LatencyController:
         """Listen, and say where, once it is known which pods there are."""
         client, settings = self._context.client, self._settings
         namespace = settings.namespace or self._context.connection.namespace
-        identity = await load_identity(client, namespace, datetime.now(UTC))
+        identity = await wait_for_identity(client, namespace, self._tell)
         desk = FrontDesk(
             policies=self._policies,
             workloads=self._workloads,
@@ -122,6 +123,10 @@ class LatencyController:
         try:
             address = f"[{settings.address}]" if ":" in settings.address else settings.address
             log.info("listening", port=site.port, address=settings.address)
-            await keep_published(client, namespace, f"https://{address}:{site.port}", identity.pair.certificate)
+            url = f"https://{address}:{site.port}"
+            await keep_published(client, namespace, url, identity.pair.certificate, self._tell)
         finally:
             await site.stop()
+
+    def _tell(self, problem: str | None) -> None:
+        self._problem = problem

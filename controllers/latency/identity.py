@@ -12,7 +12,8 @@ import binascii
 import hashlib
 import hmac
 import secrets
-from datetime import datetime
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, NoReturn
 
 import structlog
@@ -33,7 +34,17 @@ _KEY_BYTES: Final = 32
 _ATTEMPTS: Final = 3
 PUBLISH_SECONDS: Final = 20.0
 """Seconds from one write of where the endpoint is to the next; one that changes nothing is none to the API server."""
+RETRY_SECONDS: Final = 10.0
+"""Seconds from one attempt to have the keys to the next."""
 _FORBIDDEN: Final = 403
+
+
+class NoKeysError(Exception):
+    """There are no keys to be had; the text says why and what to do."""
+
+
+Told = Callable[[str | None], None]
+"""Called with what is wrong at the moment and what to do about it, and with None once it is well."""
 
 
 class Identity(NamedTuple):
@@ -49,6 +60,23 @@ class Identity(NamedTuple):
         return base64.b64encode(hmac.new(self.users_key, uid.encode(), hashlib.sha256).digest()).decode()
 
 
+async def wait_for_identity(
+    client: ApiClient, namespace: str, told: Told, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> Identity:
+    """Return what :func:`load_identity` does, as soon as it does; other work need not wait for it."""
+    while True:
+        try:
+            identity = await load_identity(client, namespace, datetime.now(UTC))
+        except (ApiError, NoKeysError, *TRANSPORT_ERRORS) as error:
+            problem = f"no keys from Secret {namespace}/{SECRET}: {str(error) or repr(error)}"
+            log.warning("the endpoint waits for its keys", secret=SECRET, error=str(error) or repr(error))
+            told(problem)
+            await sleep(RETRY_SECONDS)
+        else:
+            told(None)
+            return identity
+
+
 async def load_identity(client: ApiClient, namespace: str, now: datetime) -> Identity:
     """Return what the Secret has, or what was made and written there: of two that make one, the first counts.
 
@@ -56,7 +84,7 @@ async def load_identity(client: ApiClient, namespace: str, now: datetime) -> Ide
 
     Raises:
         ApiError, aiohttp.ClientError, OSError: it can be neither read nor written.
-        RuntimeError: it is not there and may not be created, or others write it again and again.
+        NoKeysError: it is not there and may not be created, or others write it again and again.
     """
     for _ in range(_ATTEMPTS):
         found = await _get(client, namespace)
@@ -73,10 +101,10 @@ async def load_identity(client: ApiClient, namespace: str, now: datetime) -> Ide
                 await client.replace(SECRETS, SECRET, {**found, "data": made}, namespace=namespace)
         except ApiError as refused:
             if found is None and refused.status == _FORBIDDEN:
-                raise RuntimeError(f"Secret {namespace}/{SECRET} is not there; apply deploy/rbac") from refused
+                raise NoKeysError(f"Secret {namespace}/{SECRET} is not there; apply deploy/rbac") from refused
             if not refused.conflict and not refused.not_found:
                 raise
-    raise RuntimeError(f"Secret {namespace}/{SECRET} has no keys although they were just written; take its data away")
+    raise NoKeysError(f"Secret {namespace}/{SECRET} has no keys although they were just written; take its data away")
 
 
 async def publish(client: ApiClient, namespace: str, url: str, certificate: bytes) -> None:
@@ -91,22 +119,19 @@ async def publish(client: ApiClient, namespace: str, url: str, certificate: byte
 
 
 async def keep_published(
-    client: ApiClient, namespace: str, url: str, certificate: bytes, *, every: float = PUBLISH_SECONDS
+    client: ApiClient, namespace: str, url: str, certificate: bytes, told: Told, *, every: float = PUBLISH_SECONDS
 ) -> NoReturn:
-    """Write it now, and again after so many seconds, whatever became of it: nobody would find the endpoint any more.
-
-    Raises:
-        ApiError, aiohttp.ClientError, OSError: it cannot be written the first time; later trouble is logged.
-    """
-    await publish(client, namespace, url, certificate)
+    """Write it now, and again after so many seconds, whatever became of it: nobody would find the endpoint any more."""
     while True:
-        await asyncio.sleep(every)
         try:
             await publish(client, namespace, url, certificate)
         except (ApiError, *TRANSPORT_ERRORS) as error:
-            log.warning(
-                "where to find the endpoint cannot be written", configmap=CONFIGMAP, error=str(error) or repr(error)
-            )
+            text = str(error) or repr(error)
+            log.warning("where to find the endpoint cannot be written", configmap=CONFIGMAP, error=text)
+            told(f"where to find it cannot be written to ConfigMap {namespace}/{CONFIGMAP}: {text}")
+        else:
+            told(None)
+        await asyncio.sleep(every)
 
 
 async def _get(client: ApiClient, namespace: str) -> dict[str, Any] | None:

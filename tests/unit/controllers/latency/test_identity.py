@@ -14,9 +14,8 @@ import pytest
 
 from berth.api.latency_exchange import hash_identity
 from berth.kube.client import ApiClient
-from berth.kube.errors import ApiError
 from controllers.latency.certificate import KeyPair
-from controllers.latency.identity import Identity, _read, keep_published
+from controllers.latency.identity import Identity, _read, keep_published, wait_for_identity
 from tests.support.api_server import Answer, Request, api_server, refusal
 
 NO_PAIR = KeyPair(b"", b"")
@@ -45,28 +44,60 @@ def test_a_secret_without_a_key_of_users(data: dict[str, Any] | None) -> None:
     assert _read({"data": data}) is None
 
 
-async def test_where_the_endpoint_is_stays_written_whatever_becomes_of_a_write() -> None:
+@pytest.mark.parametrize("refused", [1, 2], ids=["the first write", "a later one"])
+async def test_where_the_endpoint_is_stays_written_whatever_becomes_of_a_write(refused: int) -> None:
     written, thrice = list[Any](), asyncio.Event()
+    told: list[str | None] = []
 
     def answer(request: Request) -> Answer:
         written.append(json.loads(request.body)["data"])
-        if len(written) == 3:
+        if len(written) == 4:
             loop.call_soon_threadsafe(thrice.set)
-        return refusal(403, "Forbidden") if len(written) == 2 else Answer(200, {})
+        return refusal(403, "Forbidden") if len(written) == refused else Answer(200, {})
 
     loop = asyncio.get_running_loop()
     with api_server(answer) as server:
         async with ApiClient(server.connection()) as client:
-            task = asyncio.create_task(keep_published(client, "berth-system", "https://a:1", b"pem", every=0.0))
+            keeping = keep_published(client, "berth-system", "https://a:1", b"pem", told.append, every=0.0)
+            task = asyncio.create_task(keeping)
             async with asyncio.timeout(60):
                 await thrice.wait()
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
     assert written[:3] == [{"url": "https://a:1", "ca.crt": "pem"}] * 3
+    problem = "where to find it cannot be written to ConfigMap berth-system/berth-latency: 403 Forbidden: words"
+    assert told[:3] == [problem if n == refused else None for n in (1, 2, 3)]
 
 
-async def test_an_endpoint_that_nobody_can_be_told_of_is_none() -> None:
-    with api_server(lambda _: refusal(403, "Forbidden")) as server:
+@pytest.mark.parametrize(
+    ("refusing", "problem"),
+    [
+        pytest.param("GET", "403 Forbidden: words", id="may not be read"),
+        pytest.param("PUT", "403 Forbidden: words", id="is empty and may not be written"),
+        pytest.param("POST", "Secret berth-system/berth-latency is not there; apply deploy/rbac", id="is not there"),
+    ],
+)
+async def test_keys_that_cannot_be_had_are_waited_for(refusing: str, problem: str) -> None:
+    told: list[str | None] = []
+    forbidden = True
+
+    def answer(request: Request) -> Answer:
+        if forbidden and request.method == refusing:
+            return refusal(403, "Forbidden")
+        if request.method != "GET":
+            stored.update(json.loads(request.body)["data"])
+            return Answer(200, {})
+        if refusing == "POST" and not stored:
+            return refusal(404, "NotFound")
+        return Answer(200, {"metadata": {"name": "berth-latency"}, "data": stored})
+
+    async def sleep(_: float) -> None:
+        nonlocal forbidden
+        forbidden = False
+
+    stored: dict[str, str] = {}
+    with api_server(answer) as server:
         async with ApiClient(server.connection()) as client:
-            with pytest.raises(ApiError):
-                await keep_published(client, "berth-system", "https://a:1", b"pem", every=0.0)
+            identity = await wait_for_identity(client, "berth-system", told.append, sleep=sleep)
+    assert base64.b64encode(identity.users_key).decode() == stored["users.key"]
+    assert told == [f"no keys from Secret berth-system/berth-latency: {problem}", None]
