@@ -152,10 +152,7 @@ class ApiClient:
                     self._page_factors[path] = factor * PAGE_GROWTH
                 raise
             with readable(body):
-                page = read_list(body)
-                if not page.metadata.resource_version:
-                    # An empty copy would be taken for a cluster without objects.
-                    raise ValueError("a list without resourceVersion")
+                page = read_list(body, resource.kind)
                 if page.metadata.continue_ and page.metadata.continue_ == params.get("continue"):
                     raise ValueError("a list that goes on where it is")
             size.read(len(page.items or ()), len(body))

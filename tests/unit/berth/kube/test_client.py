@@ -107,6 +107,9 @@ async def test_json_that_is_not_the_object_is_an_error_of_the_gateway(body: Any)
         pytest.param({"login": "https://sso.example"}, id="JSON of something else"),
         pytest.param({"metadata": {"resourceVersion": "1"}, "items": "none"}, id="wrong types"),
         pytest.param({"metadata": {"resourceVersion": "1"}, "items": [{"metadata": 1}]}, id="odd item"),
+        pytest.param({"metadata": {"name": "c", "resourceVersion": "1"}}, id="an object"),
+        pytest.param({"kind": "PodList", "metadata": {"resourceVersion": "1"}, "items": []}, id="of another kind"),
+        pytest.param({"kind": "ConfigMapList", "metadata": {}, "items": []}, id="without version"),
     ],
 )
 async def test_json_that_is_no_list_is_no_empty_cluster(body: Any) -> None:
