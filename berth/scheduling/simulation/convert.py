@@ -9,7 +9,15 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from berth.api.quantity import QuantityError, parse_quantity
-from berth.kube.objects import CustomObject, Node, NodeSelectorTerm, Pod
+from berth.kube.objects import (
+    CSIStorageCapacity,
+    CustomObject,
+    Node,
+    NodeSelectorTerm,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+)
 from berth.scheduling.cache.pod_templates import PodTemplateCache
 from berth.scheduling.simulation.manifests import Document, InputProblem, Path, path_of
 
@@ -27,6 +35,7 @@ _WORDS = {
 }
 _TOLERATION_OPERATORS = ("", "Equal", "Exists", "Lt", "Gt")
 _EFFECTS = ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
+_POLICIES = ("Honor", "Ignore")
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -118,6 +127,26 @@ def check_node(document: Document, node: Node) -> Iterator[InputProblem]:
         )
     for name in ("allocatable", "capacity"):
         yield from _bad_quantities(document, ("status", name), getattr(node.status, name))
+    for number, taint in enumerate(node.spec.taints):
+        yield from _bad_word(document, ("spec", "taints", number, "effect"), taint.effect, _EFFECTS)
+
+
+def check_storage(document: Document, item: Any, *, at: Path = ()) -> Iterator[InputProblem]:
+    """Volumes, claims and what is free of a class need readable amounts; other objects have none of these.
+
+    Args:
+        document: the object, or one that contains it.
+        item: the object.
+        at: where it is inside the document.
+    """
+    if isinstance(item, PersistentVolume):
+        yield from _bad_quantities(document, (*at, "spec", "capacity"), item.spec.capacity)
+    elif isinstance(item, PersistentVolumeClaim):
+        yield from _bad_quantities(document, (*at, "spec", "resources", "requests"), item.spec.resources.requests)
+    elif isinstance(item, CSIStorageCapacity):
+        stated = {"capacity": item.capacity, "maximumVolumeSize": item.maximum_volume_size}
+        amounts = {name: amount for name, amount in stated.items() if amount is not None}
+        yield from _bad_quantities(document, at, amounts)
 
 
 def check_pod(document: Document, pod: Pod, *, at: Path = ("spec",)) -> Iterator[InputProblem]:
@@ -150,13 +179,15 @@ def _bad_words(document: Document, pod: Pod, at: Path) -> Iterator[InputProblem]
     """Words that the API server refuses and that a scheduler would otherwise quietly match with nothing."""
 
     def check(value: str, known: tuple[str, ...], *path: str | int) -> Iterator[InputProblem]:
-        if value not in known:
-            wanted = ", ".join(word for word in known if word)
-            yield document.problem((*at, *path), f"{value!r} is none of {wanted}; write one of them")
+        return _bad_word(document, (*at, *path), value, known)
 
     for number, toleration in enumerate(pod.spec.tolerations):
         yield from check(toleration.operator, _TOLERATION_OPERATORS, "tolerations", number, "operator")
         yield from check(toleration.effect, _EFFECTS, "tolerations", number, "effect")
+    for number, constraint in enumerate(pod.spec.topology_spread_constraints):
+        here = ("topologySpreadConstraints", number)
+        yield from check(constraint.node_affinity_policy, _POLICIES, *here, "nodeAffinityPolicy")
+        yield from check(constraint.node_taints_policy, _POLICIES, *here, "nodeTaintsPolicy")
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
     if affinity is None:
         return
@@ -166,9 +197,16 @@ def _bad_words(document: Document, pod: Pod, at: Path) -> Iterator[InputProblem]
         *(((_PREFERRED, number, "preference"), item.preference) for number, item in enumerate(affinity.preferred)),
     ]
     for path, term in terms:
-        for number, requirement in enumerate(term.match_expressions):
-            here = ("affinity", "nodeAffinity", *path, "matchExpressions", number, "operator")
-            yield from check(requirement.operator, _NODE_OPERATORS, *here)
+        for name, requirements in (("matchExpressions", term.match_expressions), ("matchFields", term.match_fields)):
+            for number, requirement in enumerate(requirements):
+                place = ("affinity", "nodeAffinity", *path, name, number, "operator")
+                yield from check(requirement.operator, _NODE_OPERATORS, *place)
+
+
+def _bad_word(document: Document, at: Path, value: str, known: tuple[str, ...]) -> Iterator[InputProblem]:
+    if value not in known:
+        wanted = ", ".join(word for word in known if word)
+        yield document.problem(at, f"{value!r} is none of {wanted}; write one of them")
 
 
 def _bad_quantities(document: Document, at: Path, amounts: Mapping[str, str | int | float]) -> Iterator[InputProblem]:

@@ -47,6 +47,7 @@ from berth.scheduling.simulation.convert import (
     check_name,
     check_node,
     check_pod,
+    check_storage,
     convert,
 )
 from berth.scheduling.simulation.defaults import default_claim, default_pod
@@ -216,6 +217,7 @@ class _Assembly:
             return
         elif document.kind == "PersistentVolume" and not item.status.phase:
             item.status.phase = "Bound" if item.spec.claim_ref is not None else "Available"
+        self.problems += check_storage(document, item)
         self.inputs.put(document.kind, item)
 
     def _check_pod(self, document: Document, pod: Pod) -> None:

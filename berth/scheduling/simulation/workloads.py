@@ -12,7 +12,7 @@ from berth.api.errors import InvalidFieldError
 from berth.kube.objects import LabelSelector, ObjectMeta, OwnerReference, PersistentVolumeClaim, Pod, Volume
 from berth.kube.objects import PersistentVolumeClaimVolumeSource as ClaimSource
 from berth.scheduling.cache.selectors import Selector, compile_selector
-from berth.scheduling.simulation.convert import ConversionError, check_pod, convert
+from berth.scheduling.simulation.convert import ConversionError, check_pod, check_storage, convert
 from berth.scheduling.simulation.manifests import Document, InputProblem, Path
 
 MAX_REPLICAS = 100_000
@@ -158,6 +158,8 @@ def _stateful(reader: _Reader) -> Workload | None:
             claims.append(convert(reader.document, PersistentVolumeClaim, value=raw, at=(*path, number)))
         except ConversionError as error:
             reader.problems.append(error.problem)
+        else:
+            reader.problems += check_storage(reader.document, claims[-1], at=(*path, number))
     return reader.workload(
         template=("spec", "template"),
         replicas=reader.count(("spec", "replicas"), 1),

@@ -81,6 +81,18 @@ def changed(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
             id="spread",
         ),
         pytest.param(
+            "spec.topologySpreadConstraints",
+            [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "nodeTaintsPolicy": "Honour"}],
+            "spec.topologySpreadConstraints[0].nodeTaintsPolicy: 'Honour' is none of Honor, Ignore; write one of them",
+            id="taints policy",
+        ),
+        pytest.param(
+            "spec.topologySpreadConstraints",
+            [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "nodeAffinityPolicy": ""}],
+            "spec.topologySpreadConstraints[0].nodeAffinityPolicy: '' is none of Honor, Ignore; write one of them",
+            id="affinity policy",
+        ),
+        pytest.param(
             "spec.affinity",
             {
                 "nodeAffinity": {
@@ -91,6 +103,18 @@ def changed(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
             },
             "[0].preference.matchExpressions[0].operator: 'Near' is none of In, NotIn, Exists, DoesNotExist, Gt, Lt",
             id="node affinity operator",
+        ),
+        pytest.param(
+            "spec.affinity",
+            {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "Is"}]}]
+                    }
+                }
+            },
+            "nodeSelectorTerms[0].matchFields[0].operator: 'Is' is none of In, NotIn, Exists, DoesNotExist, Gt, Lt",
+            id="node field operator",
         ),
     ],
 )
@@ -124,6 +148,61 @@ def test_the_line_is_that_of_the_field() -> None:
 def test_a_node_needs_readable_amounts(status: dict[str, Any], said: str) -> None:
     found = problems({**plans.node("a"), "status": status})
     assert any(said in item for item in found)
+
+
+def test_the_effect_of_a_taint_is_one_that_there_is() -> None:
+    [found] = problems(changed(plans.node("a"), "spec.taints", [{"key": "a", "effect": "NoSchedul"}]))
+    assert "Node a: spec.taints[0].effect: 'NoSchedul' is none of NoSchedule, PreferNoSchedule, NoExecute" in found
+
+
+def _stored(kind: str, **fields: Any) -> dict[str, Any]:
+    group = "storage.k8s.io/v1" if kind.startswith("CSI") else "v1"
+    return {"apiVersion": group, "kind": kind, "metadata": {"name": "it"}, **fields}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        pytest.param(
+            _stored("PersistentVolume", spec={"capacity": {"storage": "1GB"}}),
+            "PersistentVolume it: spec.capacity.storage: '1GB' is not a valid quantity; write one such as",
+            id="volume",
+        ),
+        pytest.param(
+            _stored("PersistentVolumeClaim", spec={"resources": {"requests": {"storage": "-1Gi"}}}),
+            "PersistentVolumeClaim default/it: spec.resources.requests.storage: '-1Gi' is below 0; write 0 or more",
+            id="claim",
+        ),
+        pytest.param(
+            plans.workload(
+                "StatefulSet",
+                "db",
+                spec={
+                    "volumeClaimTemplates": [
+                        {"metadata": {"name": "a"}},
+                        {"metadata": {"name": "b"}, "spec": {"resources": {"requests": {"storage": "much"}}}},
+                    ]
+                },
+            ),
+            "StatefulSet default/db: spec.volumeClaimTemplates[1].spec.resources.requests.storage: 'much' is not",
+            id="claim of a StatefulSet",
+        ),
+        pytest.param(
+            _stored("CSIStorageCapacity", capacity="all"),
+            "CSIStorageCapacity default/it: capacity: 'all' is not a valid quantity",
+            id="capacity of a class",
+        ),
+        pytest.param(
+            _stored("CSIStorageCapacity", capacity="1Gi", maximumVolumeSize="1x"),
+            "CSIStorageCapacity default/it: maximumVolumeSize: '1x' is not a valid quantity",
+            id="largest volume of a class",
+        ),
+    ],
+)
+def test_storage_needs_readable_amounts(manifest: dict[str, Any], said: str) -> None:
+    """Else the plan ends with a traceback when the first pod asks for the claim."""
+    [found] = problems(manifest)
+    assert said in found
 
 
 @pytest.mark.parametrize(
