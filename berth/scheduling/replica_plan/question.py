@@ -96,12 +96,13 @@ def pose(
     carried = _bandwidth_counts(edges, infrastructure)
     if carried and not _expressible(infrastructure):
         return None
+    limited = enforce_limits and any(edge.max_cost < np.inf for edge in edges)
     gone = replaced_pods(group, (candidate.info.pod for candidate in candidates), cache)
     leaving: Mapping[str, Mapping[int, int]] = {}
     if gone:
         there, placed = placed, placed_replicas(group, cache.state, without=gone)
-        if carried:
-            # Budgets are charged with what is really there.
+        if carried or limited:
+            # Budgets are charged with what is really there, and so are limits kept.
             leaving = {name: Counter(counts) - Counter(placed.get(name, {})) for name, counts in there.items()}
     try:
         rules = yield from RuleReader(pod_sets, placed, cache.state, defaults, gone).read(turns)

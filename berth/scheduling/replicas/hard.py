@@ -73,13 +73,14 @@ def _beyond_limits(books: Books, workload: int | None) -> Iterator[Breach]:
         limit = model.limit(number)
         if limit is None:
             continue
-        beyond = reached_beyond(model, limit, books.x[limit.callee])
+        there = model.leaving[limit.callee]
+        beyond = reached_beyond(model, limit, books.x[limit.callee] + there)
         if not beyond.any():
             continue
-        before = reached_beyond(model, limit, model.placed[limit.callee])
+        before = reached_beyond(model, limit, model.placed[limit.callee] + there)
         for caller in model.callers[number]:
-            there = model.placed[caller]
-            if beyond[books.x[caller] > there].any() or (beyond > before + NOTHING)[there > 0].any():
+            homes = model.placed[caller] + model.leaving[caller] > 0
+            if beyond[books.x[caller] > model.placed[caller]].any() or (beyond > before + NOTHING)[homes].any():
                 yield Breach([*model.relations.sets(caller), *model.relations.sets(limit.callee)])
 
 

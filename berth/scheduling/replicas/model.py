@@ -73,7 +73,7 @@ class Model:
         position = np.full(nodes.size, -1, dtype=np.int64)
         position[columns] = np.arange(self.size)
         self.leaving: Floats = np.zeros_like(self.placed)
-        """float64[W, K], those that count for bandwidth alone"""
+        """float64[W, K], those that count for bandwidth and limits alone"""
         for row, workload in enumerate(problem.workloads):
             for counts, homes in ((self.placed, workload.placed), (self.leaving, workload.leaving)):
                 for node, count in homes.items():

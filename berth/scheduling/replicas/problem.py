@@ -103,8 +103,8 @@ class Workload:
     placed: Mapping[int, int] = field(default_factory=dict)
     """replicas that have a node, by node; they stay"""
     leaving: Mapping[int, int] = field(default_factory=dict)
-    """others, by node, that go once those to be placed are there: they count for what their calls, and those to them,
-    take of bandwidth"""
+    """others, by node, that go once those to be placed are there: their calls, and those to them, count for what they
+    take of bandwidth, and for limits"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from berth.kube.objects import OwnerReference, Pod
+from berth.kube.objects import OwnerReference, Pod, Service
 from berth.network.groups import GroupKey
 from berth.scheduling.configuration import Profile
 from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
@@ -171,3 +172,23 @@ def test_what_is_replaced_still_takes_its_room() -> None:
     shop = lab.group(group_object("shop", *chain("a", "b")))
     lab.see(replica("a1", OLD, on="n0"), replica("b1", OLD, on="n0"))
     assert set(where(lab.place(shop, replica("a2", NEW))).values()) == {"n1"}
+
+
+@pytest.mark.parametrize(
+    ("old", "service", "expected"),
+    [
+        pytest.param("a", {}, {"n1"}, id="a caller"),
+        pytest.param("b", {}, {"n1"}, id="an endpoint"),
+        pytest.param("a", {"trafficDistribution": "PreferSameZone"}, {"n1"}, id="a caller that has none in its zone"),
+        pytest.param("b", {"trafficDistribution": "PreferSameZone"}, {"n2"}, id="an endpoint in a zone with no caller"),
+    ],
+)
+def test_limits_hold_for_calls_of_what_is_replaced(old: str, service: dict[str, Any], expected: set[str]) -> None:
+    """Both new pods would be cheapest beside what the second of them calls, in the other zone."""
+    lab = Lab([zoned("n0", "z1", cpu="500m"), zoned("n1", "z1"), zoned("n2", "z2")])
+    limited = kinds.workload("a", "b", maxNetworkCost=2)
+    shop = lab.group(group_object("shop", limited, kinds.workload("b", "c"), kinds.workload("c")))
+    body = {"metadata": {"name": "b", "namespace": "default"}, "spec": {"selector": {WORKLOAD: "b"}, **service}}
+    lab.cache.update_service(msgspec.convert(body, Service))
+    lab.see(replica(f"{old}1", OLD, on="n0"), replica("c1", OLD, on="n2"))
+    assert set(where(lab.place(shop, *(replica(f"{name}2", NEW) for name in "ab"))).values()) == expected
