@@ -11,14 +11,19 @@ _COMMANDS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\
 file's name that is no text, which nothing can encode."""
 
 
-def listed(items: Sequence[str], *, limit: int = 10, separator: str = ", ") -> str:
-    """Return the first ``limit`` items and how many there are beyond them.
+LISTED: Final = 10
+"""Items that a text names of a list, unless it says otherwise."""
+
+
+def listed(items: Sequence[str], *, limit: int = LISTED, separator: str = ", ", total: int | None = None) -> str:
+    """Return the first ``limit`` items and how many there are beyond them; ``total`` if these are not all of them.
 
     >>> listed(["a", "b", "c"], limit=2)
     'a, b and 1 more'
     """
     shown = separator.join(items[:limit])
-    return shown if len(items) <= limit else f"{shown} and {len(items) - limit} more"
+    count = len(items) if total is None else total
+    return shown if count <= limit else f"{shown} and {count - limit} more"
 
 
 def counted(number: int, noun: str) -> str:

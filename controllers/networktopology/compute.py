@@ -22,6 +22,7 @@ from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from controllers.networktopology.aggregation import Pair, aggregate, inside_zones
 from controllers.networktopology.algorithms import ALGORITHMS, PathAlgorithm
 from controllers.networktopology.graph import CostGraph, PathCosts, TooManyPlacesError
+from controllers.networktopology.place_pairs import NO_PAIRS, PlacePairs
 from controllers.networktopology.places import Places, Site
 from controllers.networktopology.scale import COST_UNIT, to_cost
 from controllers.networktopology.sources.base import Latencies, LatenciesByLevel, Measurement, Reading
@@ -87,9 +88,9 @@ class Computation:
     """whether that source is measurements, not what people stated"""
     too_large: bool = False
     """whether it connects more places than paths are computed for; then only direct links count"""
-    missing_regions: tuple[Pair, ...] = ()
+    missing_regions: PlacePairs = NO_PAIRS
     """ordered pairs of regions with nodes and without a path"""
-    missing_zones: tuple[Pair, ...] = ()
+    missing_zones: PlacePairs = NO_PAIRS
     """ordered pairs of zones of one region with nodes and without a path"""
     cut_segments: tuple[Pair, ...] = ()
     """ordered pairs of segments of one zone that were measured and do not reach each other"""
@@ -139,8 +140,8 @@ def compute(
         basis=reading.name if reading.usable else "",
         measured=reading.usable and reading.stated is None,
         too_large=cheapest is None,
-        missing_regions=tuple(pair for pair in places.region_pairs() if pair not in known_regions),
-        missing_zones=tuple(pair for pair in places.zone_pairs() if pair not in known_zones),
+        missing_regions=places.region_pairs().without(known_regions),
+        missing_zones=places.zone_pairs().without(known_zones),
         cut_segments=tuple(sorted(direct.cut_segments)) if direct else (),
         crowded=tuple(sorted(crowded & _sites([*_links(segments), *measured.segments.cut], places))),
     )

@@ -5,15 +5,17 @@ SourceAvailable belongs to the source: :meth:`controllers.networktopology.source
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.errors import FieldProblem
 from berth.api.networktopology import CONDITION_COMPLETE, CONDITION_SOURCE_AVAILABLE, CONDITION_WEIGHTS_COMPUTED
-from berth.api.text import counted, listed
+from berth.api.text import LISTED, counted, listed
 from controllers.networktopology.aggregation import Pair
 from controllers.networktopology.compute import Computation
+from controllers.networktopology.place_pairs import PlacePairs
 from controllers.networktopology.places import Places, Site
 
 CONDITIONS: Final = (CONDITION_SOURCE_AVAILABLE, CONDITION_WEIGHTS_COMPUTED, CONDITION_COMPLETE)
@@ -59,8 +61,8 @@ def complete(computation: Computation, places: Places, spec_problems: Sequence[F
         problems.append(("MissingCosts", f"No path between regions: {name_pairs(regions)}; {remedy}"))
     if zones:
         problems.append(("MissingCosts", f"No path between zones: {name_pairs(zones)}; {remedy}"))
-    if computation.cut_segments:
-        text = f"No answer between segments: {name_pairs(computation.cut_segments)}; see what keeps their nodes apart"
+    if cut := dict.fromkeys(computation.cut_segments):
+        text = f"No answer between segments: {listed([*_names(cut)])}; see what keeps their nodes apart"
         problems.append(("MissingCosts", text))
     if computation.crowded:
         text = (
@@ -99,13 +101,14 @@ def _name(site: Site) -> str:
     return "/".join(filter(None, site))
 
 
-def name_pairs(pairs: Sequence[Pair]) -> str:
-    """Return ordered pairs as ``a to b``; a pair that is there in both directions as ``a and b``, once."""
-    known = set(pairs)
-    names = []
-    for origin, destination in sorted(known):
-        if (destination, origin) not in known:
-            names.append(f"{origin} to {destination}")
+def name_pairs(pairs: PlacePairs) -> str:
+    """Return the first pairs as ``a to b``, both directions as ``a and b``, and how many there are beyond them."""
+    return listed(list(islice(_names(pairs), LISTED)), total=pairs.links)
+
+
+def _names(pairs: Collection[Pair]) -> Iterator[str]:
+    for origin, destination in pairs:
+        if (destination, origin) not in pairs:
+            yield f"{origin} to {destination}"
         elif origin < destination:
-            names.append(f"{origin} and {destination}")
-    return listed(names)
+            yield f"{origin} and {destination}"

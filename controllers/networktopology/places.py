@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
+from controllers.networktopology.place_pairs import PlacePairs
 
 Site = tuple[str, str]
 """Region and zone, either of which may be empty: what segments are parts of."""
@@ -123,13 +124,13 @@ class Places:
         """Return those costs to segments that may be of the same zone, as :meth:`inside_region` does of zones."""
         return _inside(segment, costs, self.site_of, self.segments_of)
 
-    def zone_pairs(self) -> list[tuple[str, str]]:
-        """Return the ordered pairs of different zones inside one region, sorted."""
-        return sorted(pair for zones in self.zones_of.values() for pair in _ordered_pairs(zones))
+    def zone_pairs(self) -> PlacePairs:
+        """Return the ordered pairs of different zones inside one region."""
+        return PlacePairs(tuple(self.zones_of.values()))
 
-    def region_pairs(self) -> list[tuple[str, str]]:
-        """Return the ordered pairs of different regions, sorted."""
-        return _ordered_pairs(self.regions)
+    def region_pairs(self) -> PlacePairs:
+        """Return the ordered pairs of different regions."""
+        return PlacePairs((self.regions,))
 
 
 def _winner(counts: Mapping[_Outer, int]) -> _Outer:
@@ -155,7 +156,3 @@ def _inside(
     # Looked up, for in a large cluster most costs are to places elsewhere.
     others = [*members[outer], *(costs.keys() - outer_of.keys())]
     return {other: costs[other] for other in sorted(others) if other in costs}
-
-
-def _ordered_pairs(places: tuple[str, ...]) -> list[tuple[str, str]]:
-    return [(origin, destination) for origin in places for destination in places if origin != destination]
