@@ -1,8 +1,8 @@
 """Brings one NetworkTopology up to date: read it, compute, write what differs.
 
 Every pass starts from the object as the API server has it and from the sources as they are now, and depends on
-nothing that earlier passes left in memory. A process that dies between any two steps is therefore continued by the
-next pass, and a pass that finds everything right writes nothing.
+nothing that earlier passes left in memory, but for how long ago they wrote. A process that dies between any two steps
+is therefore continued by the next pass, and a pass that finds everything right writes nothing.
 
 People are told by conditions and Events, which are bounded by namespace. A log line for each edit of somebody's object
 would fill a disk, so that the log has these for debugging alone.
@@ -40,6 +40,7 @@ from controllers.networktopology.sources.base import LatenciesByLevel, Reading, 
 from controllers.networktopology.sources.registry import Sources, choice_problems
 from controllers.networktopology.status import next_status
 from controllers.networktopology.weights import FIELD_MANAGER, needs_write, ownership, status_time
+from controllers.networktopology.write_times import WriteTimes
 
 log = structlog.get_logger(__name__)
 
@@ -141,6 +142,8 @@ class Reconciler:
         self._compute = partial(compute, algorithm=algorithm, cost_unit=cost_unit)
         self._shared: _Shared | None = None
         self._one_at_a_time = asyncio.Lock()
+        self._weights_written: WriteTimes[TopologyKey] = WriteTimes()
+        self._status_written: WriteTimes[TopologyKey] = WriteTimes()
 
     async def reconcile(self, key: TopologyKey) -> bool:
         """Bring a NetworkTopology up to date and return whether it exists.
@@ -163,6 +166,8 @@ class Reconciler:
                     raise
         if not exists:
             self._sources.forget(key)
+            self._weights_written.forget(key)
+            self._status_written.forget(key)
             metrics.forget(key)
         return exists
 
@@ -237,9 +242,10 @@ class Reconciler:
         """Apply the computed sets if the object has others, and if so now where they are written at a pace."""
         ours = ownership(this.metadata.get("managedFields", ()))
         owned = ours.names
+        now = self._weights_written.present(this.key, ours.time)
         if not needs_write(this.weights, wanted, owned):
             return
-        wait = write_pacing.seconds_until_write(this.weights, wanted, ours, datetime.now(UTC)) if paced else 0.0
+        wait = write_pacing.seconds_until_write(this.weights, wanted, ours, now) if paced else 0.0
         if wait:
             self._queue.add(this.key, delay=wait)
             return
@@ -253,6 +259,7 @@ class Reconciler:
             body = this.applied(spec={"weights": wanted}) if wanted else this.applied()
             write = self._client.apply(NETWORK_TOPOLOGIES, name, body, field_manager=FIELD_MANAGER, namespace=namespace)
         answer = await self._versions.writing(this.key, write, generation=this.generation + 1)
+        self._weights_written.wrote(this.key)
         metrics.WRITES.labels("weights").inc()
         this.raw = ObjectDecoder(NETWORK_TOPOLOGIES.raw.type).decode(answer)
         # Somebody else's edit in between is for the next pass: nothing was computed of it.
@@ -281,7 +288,7 @@ class Reconciler:
         paced: bool = False,
     ) -> None:
         """Apply the status if it differs, and tell in Events what is new in it."""
-        managed, now = this.metadata.get("managedFields", ()), datetime.now(UTC)
+        managed = this.metadata.get("managedFields", ())
         following = next_status(
             this.status,
             updates,
@@ -291,12 +298,14 @@ class Reconciler:
             calculated=ownership(managed).time,
             measured=data_time,
             source=source,
-            now=now,
+            now=datetime.now(UTC),
         )
+        written = status_time(managed)
+        now = self._status_written.present(this.key, written)
         wanted = following.to_api()
         if wanted == this.status.to_api():
             return
-        wait = write_pacing.seconds_until_words(this.status, following, status_time(managed), now) if paced else 0.0
+        wait = write_pacing.seconds_until_words(this.status, following, written, now) if paced else 0.0
         if wait:
             self._queue.add(this.key, delay=wait)
             return
@@ -310,6 +319,7 @@ class Reconciler:
             subresource="status",
         )
         await self._versions.writing(this.key, write, generation=this.generation)
+        self._status_written.wrote(this.key)
         metrics.WRITES.labels("status").inc()
         for note in events.condition_changes(Reference.to(this.raw), this.status.conditions, updates):
             self._recorder.record(note)

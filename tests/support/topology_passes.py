@@ -31,10 +31,10 @@ NAME = "ConfigMap shop/netperf"
 MEASURED_AT = "2026-01-31T12:00:00Z"
 
 
-def owned(*names: str) -> list[dict[str, Any]]:
+def owned(*names: str, time: str = MEASURED_AT) -> list[dict[str, Any]]:
     """``metadata.managedFields`` of an object on which the controller has applied these weight sets."""
     fields = {"f:spec": {"f:weights": {f"k:{json.dumps({'name': name})}": {} for name in names}}}
-    return [{"manager": FIELD_MANAGER, "operation": "Apply", "time": MEASURED_AT, "fieldsV1": fields}]
+    return [{"manager": FIELD_MANAGER, "operation": "Apply", "time": time, "fieldsV1": fields}]
 
 
 class World:
@@ -119,7 +119,10 @@ class World:
             sets = body.get("spec", {}).get("weights", [])
             before = ownership(self.raw["metadata"].get("managedFields", ())).names | {item["name"] for item in sets}
             kept = [item for item in self.raw["spec"].get("weights", []) if item["name"] not in before]
-            metadata = {**self.raw["metadata"], "managedFields": owned(*(item["name"] for item in sets))}
+            metadata = {
+                **self.raw["metadata"],
+                "managedFields": owned(*(item["name"] for item in sets), time=self.time),
+            }
             self.raw = {**self.raw, "metadata": metadata, "spec": {**self.raw["spec"], "weights": [*kept, *sets]}}
         return msgspec.json.encode(self.raw)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from berth.api.base import format_timestamp
 from controllers.networktopology import reconciler as subject
 from controllers.networktopology.compute import compute
 from controllers.networktopology.sources.base import Latencies, LatenciesByLevel, Reading, SourceState
@@ -93,20 +94,33 @@ class TestContinuousMeasurements:
         world = self.world(100, written=datetime.now(UTC))
         world.time = (datetime.now(UTC) - timedelta(seconds=ago)).isoformat()
         assert await world.reconciler.reconcile(KEY)
-        world.writes.clear()
         assert world.reading is not None
-        world.reading = replace(world.reading, **change)
-        world.delays.clear()
+        assert world.raw is not None
+        world = World(world.raw, reading=replace(world.reading, **change))  # a process that has seen no write
         assert await world.reconciler.reconcile(KEY)
         assert world.parts == parts
         waits = [delay for delay in world.delays if delay != subject.AGING_DELAY]
         assert waits == ([] if parts else [pytest.approx(20, abs=3)])
 
+    @pytest.mark.parametrize("ahead", [-3600, -60, 60, 3600], ids="{:+} s".format)
+    async def test_another_clock_changes_no_pace(self, ahead: int) -> None:
+        """The API server says when weights and status were written, by a clock that need not be the controller's."""
+        written = datetime.now(UTC) + timedelta(seconds=ahead)
+        world = self.world(100, written=written - timedelta(days=1))
+        world.time = format_timestamp(written)
+        assert await world.reconciler.reconcile(KEY)
+        assert world.reading is not None
+        for name, cost, parts in (("a", 200, ["weights", "status"]), ("b", 300, []), ("c", 400, [])):
+            world.writes.clear()
+            world.reading = replace(measured(n1_n2=cost), continuous=True, name=name, time=world.reading.time)
+            assert await world.reconciler.reconcile(KEY)
+            assert world.parts == parts
+
     async def test_words_about_measurements_wait_also_where_costs_come_from_elsewhere(self) -> None:
         """As where all that nodes say is of another time."""
         unusable = replace(measured(n1_n2=100), continuous=True, state=SourceState.EMPTY, measurements=())
         world = World(raw_topology(STATED), reading=unusable)
-        world.time = datetime.now(UTC).isoformat()
+        world.time = format_timestamp(datetime.now(UTC))
         for name in ("n1", "n2"):
             world.reading = replace(unusable, malformed=(name,))
             assert await world.reconciler.reconcile(KEY)
