@@ -55,7 +55,7 @@ class NetworkTopologyController:
             cost_unit=settings.cost_unit_microseconds,
         )
         await run_together(
-            self._nodes.reflector.run(),
+            self._nodes.run(),
             sources.run(),
             context.operator.follow(context, NETWORK_TOPOLOGIES, self._handlers.register, listed=self._handlers.listed),
             self._work(reconciler),

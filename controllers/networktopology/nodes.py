@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
@@ -10,7 +12,12 @@ from berth.kube.client import ApiClient
 from berth.kube.objects import ObjectMeta
 from berth.kube.reflector import Reflector
 from berth.kube.resources import Resource
+from berth.runtime.component import run_together
 from controllers.networktopology.places import NodePlace, Places
+
+MOVE_SECONDS: Final = 10.0
+"""Seconds between two looks at where nodes are. Each has every NetworkTopology looked at, and its status written if
+places come or go; a kubelet may change the labels of its own node as often as it likes."""
 
 
 class LabelledNode(msgspec.Struct, gc=False):
@@ -31,31 +38,37 @@ class NodeWatch:
 
         Args:
             client: open API client.
-            changed: called after a batch of events in which a node came, went or moved.
+            changed: called after nodes came, went or moved, soon after the first of them and at a pace after others.
         """
         self.reflector: Reflector[LabelledNode] = Reflector(client, NODE_LABELS)
         self.reflector.add_handler(self._node_changed)
-        self.reflector.add_batch_handler(self._batch_ended)
         self._changed = changed
-        self._dirty = False
+        self._moved = asyncio.Event()
         self._places: Places | None = None
 
     @property
     def places(self) -> Places:
-        """Where the nodes are now; the same object until something changes."""
+        """Where the nodes are, or were a few seconds ago; the same object until that changes."""
         if self._places is None:
             nodes = self.reflector.objects.values()
             self._places = Places.of({node.metadata.name: NodePlace.of(node.metadata.labels) for node in nodes})
         return self._places
 
+    async def run(self) -> None:
+        """Follow them for ever."""
+        await run_together(self.reflector.run(), self._look_again_and_again())
+
+    async def _look_again_and_again(self) -> None:
+        await self.reflector.synced.wait()
+        while True:
+            await self._moved.wait()
+            self._moved.clear()
+            self._places = None
+            self._changed()
+            await asyncio.sleep(MOVE_SECONDS)
+
     def _node_changed(self, old: LabelledNode | None, new: LabelledNode | None) -> None:
         before = NodePlace.of(old.metadata.labels) if old is not None else None
         after = NodePlace.of(new.metadata.labels) if new is not None else None
         if before != after:
-            self._dirty = True
-            self._places = None
-
-    def _batch_ended(self) -> None:
-        if self._dirty:
-            self._dirty = False
-            self._changed()
+            self._moved.set()
