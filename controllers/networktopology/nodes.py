@@ -15,9 +15,13 @@ from berth.kube.resources import Resource
 from berth.runtime.component import run_together
 from controllers.networktopology.places import NodePlace, Places
 
-MOVE_SECONDS: Final = 10.0
-"""Seconds between two looks at where nodes are. Each has every NetworkTopology looked at, and its status written if
-places come or go; a kubelet may change the labels of its own node as often as it likes."""
+LOOKS: Final = 5
+"""Looks at where nodes are that may follow on each other. Each has every NetworkTopology looked at, and its status
+written if places come or go; a kubelet may change the labels of its own node as often as it likes."""
+LOOK_SECONDS: Final = 10.0
+"""Seconds until there may be one more of them, if nodes go on moving."""
+GATHER_SECONDS: Final = 0.2
+"""Seconds for which moves are gathered before a look: nodes are labelled one after another."""
 
 
 class LabelledNode(msgspec.Struct, gc=False):
@@ -38,7 +42,7 @@ class NodeWatch:
 
         Args:
             client: open API client.
-            changed: called after nodes came, went or moved, soon after the first of them and at a pace after others.
+            changed: called soon after nodes came, went or moved, and at a pace if they go on moving.
         """
         self.reflector: Reflector[LabelledNode] = Reflector(client, NODE_LABELS)
         self.reflector.add_handler(self._node_changed)
@@ -59,13 +63,17 @@ class NodeWatch:
         await run_together(self.reflector.run(), self._look_again_and_again())
 
     async def _look_again_and_again(self) -> None:
+        now = asyncio.get_running_loop().time
+        left, counted = float(LOOKS), now()
         await self.reflector.synced.wait()
         while True:
             await self._moved.wait()
+            await asyncio.sleep(max(GATHER_SECONDS, (1 - left) * LOOK_SECONDS - (now() - counted)))
             self._moved.clear()
+            moment = now()
+            left, counted = min(LOOKS, left + (moment - counted) / LOOK_SECONDS) - 1, moment
             self._places = None
             self._changed()
-            await asyncio.sleep(MOVE_SECONDS)
 
     def _node_changed(self, old: LabelledNode | None, new: LabelledNode | None) -> None:
         before = NodePlace.of(old.metadata.labels) if old is not None else None

@@ -39,13 +39,11 @@ from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import LatenciesByLevel, Reading, SourceState, TopologyKey
 from controllers.networktopology.sources.registry import Sources, choice_problems
 from controllers.networktopology.status import next_status
-from controllers.networktopology.weights import FIELD_MANAGER, needs_write, ownership, status_time
+from controllers.networktopology.weights import FIELD_MANAGER, needs_write, ownership, status_time, without_computed
 from controllers.networktopology.write_times import WriteTimes
 
 log = structlog.get_logger(__name__)
 
-EMPTY_SPEC: Final[dict[str, Any]] = {"weights": [], "configmapName": ""}
-"""Spec of an object that has none."""
 PENDING_DELAY: Final = 1.0
 """Seconds until a source that has not been read yet is looked at again."""
 UNREADABLE_DELAY: Final = 10.0
@@ -173,8 +171,7 @@ class Reconciler:
 
     async def _reconcile(self, key: TopologyKey, raw: dict[str, Any]) -> None:
         try:
-            # The kind lets an object without a spec pass, as upstream's does: it states nothing.
-            topology = NetworkTopology.parse({**raw, "spec": raw.get("spec") or EMPTY_SPEC})
+            topology = NetworkTopology.parse(without_computed(raw))
         except InvalidObjectError as error:
             await self._report_invalid(key, raw, error)
             return

@@ -50,6 +50,10 @@ def weight_sets(sets: Mapping[str, Costs]) -> list[dict[str, Any]]:
     return [weight_set(name, costs) for name, costs in sets.items()]
 
 
+EMPTY_SPEC: Final[Mapping[str, Any]] = {"weights": [], "configmapName": ""}
+"""Spec of an object that has none: the kind lets it pass, as upstream's does, and it states nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ownership:
     """What ``metadata.managedFields`` says about this controller's part of the spec."""
@@ -73,6 +77,19 @@ def ownership(managed_fields: Iterable[Mapping[str, Any]]) -> Ownership:
         moment = entry.get("time")
         return Ownership(names, read_timestamp(moment) if moment and names else None)
     return Ownership()
+
+
+def without_computed(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object as it is without the costs that this controller applied, which are most of it.
+
+    What it reads of the object is what others wrote, and which computed sets there are.
+    """
+    spec: Mapping[str, Any] = raw.get("spec") or EMPTY_SPEC
+    names = ownership(raw["metadata"].get("managedFields", ())).names
+    if not names:
+        return {**raw, "spec": spec}
+    sets = [{**item, "topologyList": []} if item["name"] in names else item for item in spec["weights"]]
+    return {**raw, "spec": {**spec, "weights": sets}}
 
 
 def status_time(managed_fields: Iterable[Mapping[str, Any]]) -> datetime | None:

@@ -8,8 +8,9 @@ controller waits as long as any other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from typing import Any, Final
 
 from berth.api.networktopology import NetworkTopologyStatus
@@ -29,7 +30,10 @@ WORDS_SECONDS: Final = 30.0
 """Seconds between two writes of a status in which nothing but reasons and messages differs: nodes come and go, and say
 nonsense, or say it by turns."""
 
-_CostKey = tuple[str, str, str, str]
+_Cost = tuple[str, str, str, int | None]
+"""Topology key, origin, destination and cost, None without one."""
+_NO_COST: Final[_Cost] = ("", "", "", None)
+_NO_SET: Final[Mapping[str, Any]] = {"topologyList": ()}
 
 
 def seconds_until_write(
@@ -46,8 +50,7 @@ def seconds_until_write(
     names = frozenset(str(item["name"]) for item in wanted)
     if names != owned.names or owned.time is None:
         return 0.0  # a set comes or goes, or somebody else has changed one
-    before, after = _costs(live, names), _costs(wanted, names)
-    interval = WRITE_SECONDS if _differ(before, after) else REFRESH_SECONDS
+    interval = WRITE_SECONDS if _differ(live, wanted) else REFRESH_SECONDS
     elapsed = (now - owned.time).total_seconds()
     if elapsed < -interval:
         return 0.0  # that was another clock, and every look would find the same until this one has caught up
@@ -85,10 +88,18 @@ def _wordless(status: NetworkTopologyStatus) -> NetworkTopologyStatus:
     return status.model_copy(update={"conditions": silent})
 
 
-def _differ(before: Mapping[_CostKey, int | None], after: Mapping[_CostKey, int | None]) -> bool:
-    if before.keys() != after.keys():
-        return True
-    return any(_moved(before[key], cost) for key, cost in after.items())
+def _differ(live: Iterable[Mapping[str, Any]], wanted: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether a cost differs by much, or a pair is there in one of them alone.
+
+    The order is the same wherever this controller has written both, so that nothing needs to be looked up.
+    """
+    there = {item["name"]: item for item in live}
+    for item in wanted:
+        before, after = _costs(there.get(item["name"], _NO_SET)), _costs(item)
+        for (*pair, cost), (*other, new) in zip_longest(before, after, fillvalue=_NO_COST):
+            if pair != other or _moved(cost, new):
+                return True
+    return False
 
 
 def _moved(before: int | None, after: int | None) -> bool:
@@ -97,12 +108,8 @@ def _moved(before: int | None, after: int | None) -> bool:
     return abs(after - before) > max(COST_STEP, COST_SHARE * before)
 
 
-def _costs(sets: Iterable[Mapping[str, Any]], names: frozenset[str]) -> dict[_CostKey, int | None]:
-    return {
-        (item["name"], level["topologyKey"], row["origin"], cost["destination"]): cost.get("networkCost")
-        for item in sets
-        if item["name"] in names
-        for level in item["topologyList"]
-        for row in level["originList"]
-        for cost in row.get("costList", ())
-    }
+def _costs(item: Mapping[str, Any]) -> Iterator[_Cost]:
+    for level in item["topologyList"]:
+        for row in level["originList"]:
+            for cost in row.get("costList", ()):
+                yield level["topologyKey"], row["origin"], cost["destination"], cost.get("networkCost")

@@ -12,13 +12,25 @@ from hypothesis import strategies as st
 from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from berth.api.networktopology import WeightSet, iter_costs
 from controllers.networktopology.compute import Costs
-from controllers.networktopology.weights import Ownership, needs_write, ownership, status_time, weight_set, weight_sets
+from controllers.networktopology.weights import (
+    Ownership,
+    needs_write,
+    ownership,
+    status_time,
+    weight_set,
+    weight_sets,
+    without_computed,
+)
 from tests.support import topologies
+from tests.support.topology_passes import owned
 
 PAIRS = st.dictionaries(
     st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")).filter(lambda pair: pair[0] != pair[1]),
     st.integers(0, 2**63 - 1),
 )
+
+STATED = topologies.weight_set("UserDefined", zones={"a>b": 5})
+COMPUTED = topologies.weight_set("Dijkstra", zones={"a>b": 5})
 
 
 def test_shape() -> None:
@@ -184,3 +196,21 @@ DIRECT = topologies.weight_set("NetperfCosts", zones={"a>b": 3})
 )
 def test_needs_write(live: list[Any], wanted: list[Any], owned: set[str], expected: bool) -> None:
     assert needs_write(live, wanted, frozenset(owned)) is expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "names", "expected"),
+    [
+        pytest.param(None, (), {"weights": [], "configmapName": ""}, id="no spec"),
+        pytest.param({"weights": [STATED, COMPUTED]}, (), {"weights": [STATED, COMPUTED]}, id="nothing is ours"),
+        pytest.param(
+            {"weights": [STATED, COMPUTED], "configmapName": "net"},
+            ("Dijkstra", "NetperfCosts"),
+            {"weights": [STATED, {"name": "Dijkstra", "topologyList": []}], "configmapName": "net"},
+            id="computed costs are left out, and the set stays",
+        ),
+    ],
+)
+def test_without_computed(spec: dict[str, Any] | None, names: tuple[str, ...], expected: dict[str, Any]) -> None:
+    raw = {"metadata": {"name": "net", "managedFields": owned(*names)}, "spec": spec}
+    assert without_computed(raw) == {**raw, "spec": expected}
