@@ -128,12 +128,13 @@ class Crowd:
             now: the time.
             expiry: how long a user counts after the last request.
         """
+        self.table.share({node: place for place, nodes in places.items() for node in nodes})
         for (user, place, source), probe in self._news.items():
             known = self._members.get(user)
             window = known.windows.get((place, source)) if known is not None else None
             found = probe if window is None else window.measurement(place, source, now)
-            if found is not None:
-                self.table.observe(user, [found._replace(node=node) for node in places.get(place, ())])
+            if found is not None and place in places:
+                self.table.observe(user, [found._replace(node=place)])
         self._news.clear()
         self.table.expire(now, expiry)
         self._forget()

@@ -194,14 +194,14 @@ def without_users(status: LatencyPolicyStatus) -> LatencyPolicyStatus:
 def _bounded(view: View, status: LatencyPolicyStatus) -> View:
     """The view of the nodes that matter where each user counts: those with pods first, then who has room."""
     there = set(view.nodes)
-    known = chain(
+    names = chain(
         (pod.node for pod in view.pods),
         status.plan,
         (known.node for known in status.nodes),
         view.candidates,
     )
-    nodes = tuple(islice((node for node in dict.fromkeys(known) if node in there), MAX_NODES))
-    return view._replace(nodes=nodes, candidates=tuple(node for node in view.candidates if node in nodes))
+    kept = dict.fromkeys(islice((node for node in dict.fromkeys(names) if node in there), MAX_NODES))
+    return view._replace(nodes=tuple(kept), candidates=tuple(node for node in view.candidates if node in kept))
 
 
 def _is_routed(status: LatencyPolicyStatus, expiry: timedelta, now: datetime) -> bool:

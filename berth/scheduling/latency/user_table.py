@@ -6,7 +6,7 @@ It is filled again within seconds from meters and agents, which keep the windows
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -43,7 +43,7 @@ class _User:
     place: str
     since: datetime
     seen: datetime
-    nodes: dict[str, Measurement] = field(default_factory=dict)
+    measured: dict[str, Measurement] = field(default_factory=dict)
 
 
 class UserTable:
@@ -53,6 +53,7 @@ class UserTable:
         """Begin with nobody; `begun` is when, None for long ago."""
         self._users: OrderedDict[str, _User] = OrderedDict()
         self._begun = begun
+        self._shared: Mapping[str, str] = {}
 
     def __len__(self) -> int:
         """Return how many users there are."""
@@ -80,22 +81,34 @@ class UserTable:
             self._users.popitem(last=False)
         return new
 
+    def share(self, shared: Mapping[str, str]) -> None:
+        """Say under which names nodes are measured, by node; those that are left out are by their own.
+
+        Nodes of a zone may share what is measured: it is kept once, as a zone may have thousands of them. What was
+        measured under a name that no node has any more is forgotten.
+        """
+        if shared == self._shared:
+            return
+        self._shared, names = shared, frozenset(shared.values())
+        for known in self._users.values():
+            known.measured = {name: each for name, each in known.measured.items() if name in names}
+
     def observe(self, user: str, measurements: Iterable[Measurement]) -> None:
         """Take in what was measured of a user; of one who is not known, or was elsewhere then, nothing."""
         known = self._users.get(user)
         if known is None:
             return
         for measurement in measurements:
-            before = known.nodes.get(measurement.node)
+            before = known.measured.get(measurement.node)
             if measurement.time >= known.since and not (before and _stands(before, measurement)):
-                known.nodes[measurement.node] = measurement
+                known.measured[measurement.node] = measurement
 
     def expire(self, now: datetime, expiry: timedelta) -> None:
         """Forget users who were not heard of for so long; what was heard or measured later than now was so now."""
         for known in self._users.values():
             known.since, known.seen = min(known.since, now), min(known.seen, now)
-            late = [each for each in known.nodes.values() if each.time > now]
-            known.nodes.update({each.node: each._replace(time=now) for each in late})
+            late = [each for each in known.measured.values() if each.time > now]
+            known.measured.update({each.node: each._replace(time=now) for each in late})
         for user in [user for user, known in self._users.items() if now - known.seen > expiry]:
             del self._users[user]
 
@@ -110,8 +123,8 @@ class UserTable:
             former: users who have a pod already. A table that has just begun awaits them: a plan for those alone who
                 are heard of first would have pods leave the others.
         """
-        asked = frozenset(nodes)
-        places = {known.place for known in self._users.values() if asked <= known.nodes.keys()}
+        asked = frozenset(map(self._name, nodes))
+        places = {known.place for known in self._users.values() if asked <= known.measured.keys()}
         times = [known.since + PATIENCE for known in self._users.values() if known.place not in places]
         times = [time for time in times if time > now]
         times = times if len(times) >= AWAITED * len(self._users) else []
@@ -122,16 +135,17 @@ class UserTable:
     def measured(self, user: str, node: str) -> Measurement | None:
         """Return what was measured of a user at a node."""
         known = self._users.get(user)
-        return known.nodes.get(node) if known is not None else None
+        return known.measured.get(self._name(node)) if known is not None else None
 
     def figures(self, nodes: Iterable[str]) -> dict[str, list[Measurement]]:
         """Return what was measured at these nodes, of each user at most one."""
-        found: dict[str, list[Measurement]] = {node: [] for node in nodes}
+        names = {node: self._name(node) for node in nodes}
+        found: dict[str, list[Measurement]] = {name: [] for name in names.values()}
         for known in self._users.values():
-            for node, measurement in known.nodes.items():
-                if node in found:
-                    found[node].append(measurement)
-        return found
+            for name, measurement in known.measured.items():
+                if name in found:
+                    found[name].append(measurement)
+        return {node: found[name] for node, name in names.items()}
 
     def seen(self, user: str) -> datetime:
         """Return when a user was last heard of."""
@@ -142,20 +156,25 @@ class UserTable:
 
         A user of whom neither is known for any of the nodes is left out.
         """
-        users = list(self._users)
-        found = np.full((len(users), len(nodes)), np.nan)
+        users, names = list(self._users), [self._name(node) for node in nodes]
+        columns = {name: column for column, name in enumerate(dict.fromkeys(names))}
+        found = np.full((len(users), len(columns)), np.nan)
         few = np.ones(found.shape, dtype=np.bool_)
-        columns = {node: column for column, node in enumerate(nodes)}
         for at, known in enumerate(self._users.values()):
-            for node, measurement in known.nodes.items():
-                column = columns.get(node)
+            for name, measurement in known.measured.items():
+                column = columns.get(name)
                 if column is not None:
                     found[at, column] = measurement.p50
                     few[at, column] = measurement.samples < ENOUGH
         self._infer(found, few)
         there = ~np.isnan(found).all(axis=1)
         found[np.isnan(found)] = MAX_MICROSECONDS
-        return Costs(tuple(user for user, known in zip(users, there, strict=True) if known), found[there])
+        microseconds = found[np.ix_(there, [columns[name] for name in names])]
+        return Costs(tuple(user for user, known in zip(users, there, strict=True) if known), microseconds)
+
+    def _name(self, node: str) -> str:
+        """Under which a node is measured."""
+        return self._shared.get(node, node)
 
     def _infer(self, found: Floats, few: npt.NDArray[np.bool_]) -> None:
         by_place: dict[str, list[int]] = {}

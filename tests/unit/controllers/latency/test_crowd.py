@@ -87,6 +87,14 @@ def test_a_place_that_is_gone_and_a_round_trip_that_is_none_say_nothing() -> Non
     assert (known(crowd, "u"), known(crowd, "v")) == ({}, {"a": ("Meter", 20_000, 1)})
 
 
+def test_a_node_that_comes_to_a_place_has_what_was_told_of_it() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, told("u", 20_000), place="zone z")
+    assert set(known(crowd, "u")) == {"b", "c"}
+    crowd.settle({"a": ["a"], "zone z": ["b", "c", "new"]}, NOW, EXPIRY)
+    assert crowd.table.measured("u", "new") == crowd.table.measured("u", "b")
+
+
 def test_where_a_pod_goes_what_its_meter_told_of_users_before_is_forgotten_and_nothing_else() -> None:
     observations = Observations()
     for place, source in (("a", METER), ("a", ROUTER), ("zone z", METER)):

@@ -128,3 +128,34 @@ def test_a_flood_of_new_users_drops_those_heard_of_longest_ago() -> None:
     assert len(users.costs(("a",)).users) == MAX_ASSOCIATIONS
     with pytest.raises(KeyError):
         users.seen("u1")
+
+
+# Nodes that share what is measured
+
+
+def test_what_nodes_share_is_kept_once_and_counts_for_each() -> None:
+    """Of a zone of 1700 nodes a thousand users had 1.7 million measurements: 200 MB, and 2 s to take them in."""
+    users = table(u="east", v="west")
+    users.share({"a": "zone z", "b": "zone z", "c": "c"})
+    users.observe("u", [measured("zone z", 10)])
+    assert np.array_equal(users.costs(("a", "b", "c")).microseconds, [[10_000, 10_000, MAX_MICROSECONDS]])
+    assert [users.measured("u", node) for node in ("a", "b", "c")] == [measured("zone z", 10)] * 2 + [None]
+    assert {node: len(found) for node, found in users.figures(("a", "b", "c")).items()} == {"a": 1, "b": 1, "c": 0}
+    assert len(users._users["u"].measured) == 1
+
+
+def test_a_place_is_known_once_somebody_was_measured_from_all_names() -> None:
+    users = table(u="east")
+    users.share({"a": "zone z", "b": "zone z", "c": "c"})
+    users.observe("u", [measured("zone z", 10)])
+    assert users.awaited(later(1), ("a", "c")) is not None
+    assert users.awaited(later(1), ("a", "b")) is None
+
+
+def test_what_was_measured_under_a_name_that_no_node_has_any_more_is_forgotten() -> None:
+    """A user who stays while nodes come and go would have a measurement for each that ever was."""
+    users = table(u="east")
+    for number in range(100):
+        users.share({"a": "a", f"n{number}": f"n{number}"})
+        users.observe("u", [measured("a", 10, number), measured(f"n{number}", 10, number)])
+    assert {*users._users["u"].measured} == {"a", "n99"}
