@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from berth.runtime.site import Site
+
+MAX_CONNECTIONS: Final = 128
+"""Connections at a time: the kubelet and Prometheus have a few, and whoever reaches the port could take all memory."""
 
 Check = Callable[[], str | None]
 """Returns None when all is well, otherwise what is wrong."""
@@ -72,7 +76,7 @@ class HealthServer:
         app.router.add_get("/readyz", self._readyz)
         app.router.add_get("/metrics", self._metrics)
         self._host = host
-        self._site = Site(app, host=host, port=port)
+        self._site = Site(app, host=host, port=port, most=MAX_CONNECTIONS)
 
     async def start(self) -> None:
         """Listen.

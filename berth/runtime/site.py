@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+from functools import partial
+from typing import cast
 
 from aiohttp import web
 
@@ -11,7 +14,13 @@ class Site:
     """An application that listens between `start` and `stop`."""
 
     def __init__(
-        self, application: web.Application, *, host: str | None, port: int, context: ssl.SSLContext | None = None
+        self,
+        application: web.Application,
+        *,
+        host: str | None,
+        port: int,
+        context: ssl.SSLContext | None = None,
+        most: int | None = None,
     ) -> None:
         """Prepare.
 
@@ -20,11 +29,14 @@ class Site:
             host: address to listen on; empty or None: all of them.
             port: 0 picks a free one, readable as :attr:`port` after start.
             context: TLS settings; None: without TLS.
+            most: connections at a time; one more closes the oldest. None: as many as come.
         """
         self.port = port
         """port that it listens on"""
         self._host = host or None
         self._context = context
+        self._most = most
+        self._server: asyncio.Server | None = None
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
 
     async def start(self) -> None:
@@ -34,13 +46,25 @@ class Site:
             OSError, OverflowError: address or port cannot be used.
         """
         await self._runner.setup()
+        connection = partial(self._connection, cast("web.Server", self._runner.server))
         try:
-            await web.TCPSite(self._runner, self._host, self.port, ssl_context=self._context).start()
+            self._server = await asyncio.get_running_loop().create_server(
+                connection, self._host, self.port, ssl=self._context
+            )
         except (OSError, OverflowError):
             await self.stop()
             raise
-        self.port = int(self._runner.addresses[0][1])
+        self.port = int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
         """Stop listening; requests under way have a second."""
+        if self._server is not None:
+            self._server.close()
         await self._runner.cleanup()
+
+    def _connection(self, server: web.Server) -> asyncio.Protocol:
+        if self._most is not None:
+            opened = server.connections
+            for oldest in opened[: max(0, len(opened) + 1 - self._most)]:
+                oldest.force_close()
+        return server()

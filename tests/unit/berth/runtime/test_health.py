@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import socket
 from functools import partial
 
 import aiohttp
 import pytest
 
-from berth.runtime.health import Checks, HealthPortError, HealthServer
+from berth.runtime.health import MAX_CONNECTIONS, Checks, HealthPortError, HealthServer
 
 
 def raising() -> str | None:
@@ -59,6 +61,25 @@ async def fetch(port: int, path: str) -> tuple[int, str, str]:
 @pytest.fixture
 def checks() -> Checks:
     return Checks()
+
+
+async def test_whoever_holds_connections_open_does_not_take_all_memory(checks: Checks) -> None:
+    server = HealthServer(checks, host="127.0.0.1", port=0)
+    await server.start()
+    opened: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    try:
+        for _ in range(3 * MAX_CONNECTIONS):
+            opened.append(await asyncio.open_connection("127.0.0.1", server.port))
+            opened[-1][1].write(b"GET /healthz HTTP/1.1\r\n")  # and never the end of it
+        assert (await fetch(server.port, "/healthz"))[:2] == (200, "ok\n")
+        async with asyncio.timeout(60):
+            for reader, _ in opened[: 2 * MAX_CONNECTIONS]:
+                with contextlib.suppress(ConnectionResetError):
+                    assert await reader.read() == b""
+    finally:
+        for _, writer in opened:
+            writer.close()
+        await server.stop()
 
 
 async def test_server_shows_checks_and_metrics(checks: Checks) -> None:
