@@ -56,6 +56,8 @@ def test_stored_objects_stay_and_the_command_of_the_page_lifts_limits_of_zero(
     order = [{"workload": ref("a"), "index": 1}, {"workload": ref("b")}, {"index": 3}]
     stored = {**SHOP, "status": {"runningWorkloads": 3, "topologyOrder": order}}
     kubectl("create", "-f", "-", input=json.dumps(stored))
+    # Both definitions take an object without spec.
+    kubectl("create", "-f", "-", input=json.dumps({**SHOP, "metadata": {"name": "empty"}, "spec": None}))
     before = kubectl.get("ag", "shop")
     assert limits(before) == [0, 0]
     assert before["status"] == stored["status"]
