@@ -8,7 +8,7 @@ reason alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -96,13 +96,20 @@ def read_decision(text: str) -> dict[str, Any]:
         raise UnreadableAnnotationError(
             f"is not a decision of Berth (a node without {scale.value}); somebody changed it"
         )
+    other = Scale.COST if scale is Scale.SCORE else Scale.SCORE
+    for item in (known, *known["runnerUps"]):
+        item.pop(other.value, None)
     return {key: known[key] for key in document if key in known} | known
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""A number of pods, edges or nodes; what is beyond a float is none, and cannot be divided by."""
 
 
 class _Row(msgspec.Struct):
     plugin: str
     reason: str
-    nodes: int
+    nodes: _Count
 
 
 class _RejectionsDocument(msgspec.Struct):
@@ -133,15 +140,15 @@ class _AnyVersion(_Option, kw_only=True, rename="camel"):
     v: int
     strategy: str
     app_group: str | msgspec.UnsetType = msgspec.UNSET
-    planned_with: int | msgspec.UnsetType = msgspec.UNSET
-    edges: int | msgspec.UnsetType = msgspec.UNSET
+    planned_with: _Count | msgspec.UnsetType = msgspec.UNSET
+    edges: _Count | msgspec.UnsetType = msgspec.UNSET
     edge_cost: float = 0.0
     interference_class: str | msgspec.UnsetType = msgspec.UNSET
-    socket: int | msgspec.UnsetType = msgspec.UNSET
+    socket: _Count | msgspec.UnsetType = msgspec.UNSET
     slowdown: _Slowdown | msgspec.UnsetType = msgspec.UNSET
     runner_ups: list[_Option] = []
-    feasible: int = 0
-    nodes: int = 0
+    feasible: _Count = 0
+    nodes: _Count = 0
     network: _Network = msgspec.field(default_factory=_Network)
 
 

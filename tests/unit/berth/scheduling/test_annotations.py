@@ -142,6 +142,11 @@ class TestReading:
             pytest.param('{"v": 2, "node": "n", "cost": 1.0}', "strategy", id="no-strategy"),
             pytest.param('{"v": 2, "node": "n", "strategy": "berth"}', "a node without cost", id="no-cost"),
             pytest.param('{"v": 2, "node": "n", "strategy": "alone", "cost": 1}', "without score", id="other-scale"),
+            pytest.param(
+                f'{{"v": 2, "node": "n", "strategy": "berth", "cost": 1, "edges": 1{"0" * 400}}}',
+                "is not a decision of Berth",
+                id="endless-count",
+            ),
             pytest.param('{"v": 9}', "has version 9, this command reads 1 to 2", id="newer"),
             pytest.param("{}", "has version None", id="no-version"),
         ],
@@ -149,6 +154,14 @@ class TestReading:
     def test_anything_else_is_refused_with_a_remedy(self, text: str, said: str) -> None:
         with pytest.raises(UnreadableAnnotationError, match=said):
             read_decision(text)
+
+    def test_of_two_scales_the_strategys_counts(self) -> None:
+        node = {"node": "n", "cost": 1.0, "terms": {}}
+        document = read_decision(
+            json.dumps({"v": 2, "strategy": "berth", **node, "score": 9.0, "runnerUps": [{**node, "score": 8.0}]})
+        )
+        items = (document, *document["runnerUps"])
+        assert [{"cost", "score"} & item.keys() for item in items] == [{"cost"}, {"cost"}]
 
 
 class TestRejections:
