@@ -289,6 +289,7 @@ def _groups(page: Page, groups: Sequence[Mapping[str, Any]]) -> None:
         "ZONE",
         "OVER LIMIT",
         "NETWORK",
+        "PROBLEM",
     ]
     rows = [
         (
@@ -300,14 +301,15 @@ def _groups(page: Page, groups: Sequence[Mapping[str, Any]]) -> None:
             share_text(group["crossZoneShare"]) if "crossZoneShare" in group else "",
             *_survivors(group),
             str(group["pairsOverLimit"]) if group.get("pairsOverLimit") else "",
-            group.get("problem") or group["network"].get("topology", "no network costs"),
+            "" if "problem" in group else group["network"].get("topology", "none"),
+            group.get("problem", ""),
         )
         for group in groups
     ]
     kept = [number for number, name in enumerate(columns) if any(row[number] for row in rows)]
     columns, table = [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
     found = without_constant(columns, table, ("NETWORK",), page)
-    page.table(*found, fold=("APPGROUP", "NETWORK"), right=("CROSS-ZONE",))
+    page.table(*found, fold=("APPGROUP", "NETWORK", "PROBLEM"), right=("CROSS-ZONE",))
     shown = [group for group in groups if "survival" in group][:MAX_DETAILED]
     for group in shown:
         page.heading(f"{group['namespace']}/{group['name']}")

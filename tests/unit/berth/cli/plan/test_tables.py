@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from berth.cli.plan.run import render
@@ -172,3 +174,19 @@ def test_what_a_tenant_states_commands_no_terminal() -> None:
 def test_terms_begin_with_the_largest_and_leave_out_zero() -> None:
     assert terms_text({"waste": 0.5, "network": 2.0, "price": 0.0}) == "network 2, waste 0.5"
     assert terms_text({"price": 0.0, "load": -3.7e-16}) == "-"
+
+
+@pytest.mark.parametrize(
+    ("objects", "line", "heading"),
+    [
+        pytest.param([GROUP], "all in network none", "CROSS-ZONE", id="no network"),
+        pytest.param([], "there is no AppGroup shop in default", "PROBLEM", id="no AppGroup"),
+    ],
+)
+def test_groups_without_a_network_or_with_a_problem(objects: list[dict[str, Any]], line: str, heading: str) -> None:
+    """A problem, and the words for no network, stood behind "all in network"."""
+    pods = [plans.pod(name, group="shop", workload=name) for name in ("front", "back")]
+    text = render(plans.made(plans.node("n1"), *objects, *pods), show=["groups"], width=120)
+    assert line in text
+    assert heading in text
+    assert ("all in network" in text) is bool(objects)
