@@ -38,6 +38,8 @@ Pair = tuple[str, str]
 
 REPORTS: Final = ProbeReports.choice
 """Source whose figures are shown."""
+MAX_ZONES: Final = 200
+"""Zones that are shown at most, as a matrix of them all: an object has room for the costs of no more."""
 MAX_SEGMENTS: Final = 200
 """Segments of one zone that are shown at most: their pairs are 39,800."""
 _ELSEWHERE: Final[Mapping[str, str]] = {
@@ -85,7 +87,7 @@ def topology_document(
     inside = pair_figures(inside_zones(read.measurements, places), places.segment_of)
     costs = read_costs(topology)
     direct = _direct(topology, costs, {LABEL_ZONE: figures, LABEL_SEGMENT: inside})
-    zones = sorted(places.zones, key=lambda zone: (places.region_of.get(zone, ""), zone))
+    zones, left = _shown_zones(places, costs, figures)
     status = topology.status
     document: dict[str, Any] = {"namespace": topology.metadata.namespace, "name": topology.metadata.name}
     for condition in status.conditions:
@@ -103,6 +105,7 @@ def topology_document(
     document["zones"] = [
         {"name": zone, **({"region": places.region_of[zone]} if zone in places.region_of else {})} for zone in zones
     ]
+    document["zonesLeft"] = left
     document["pairs"] = [
         _pair(
             (origin, destination),
@@ -120,6 +123,13 @@ def topology_document(
     ]
     document["segments"] = _segments(places, costs, direct, inside)
     return document
+
+
+def _shown_zones(places: Places, costs: NetworkCosts, figures: Mapping[Pair, PairFigures]) -> tuple[list[str], int]:
+    """The zones with nodes by region, and how many are left out; of many, those first of which something is known."""
+    known = {end for pair in (*costs.zones, *figures) for end in pair}
+    shown = sorted(places.zones, key=lambda zone: (zone not in known, zone))[:MAX_ZONES]
+    return sorted(shown, key=lambda zone: (places.region_of.get(zone, ""), zone)), len(places.zones) - len(shown)
 
 
 def _segments(

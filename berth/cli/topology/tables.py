@@ -38,6 +38,8 @@ def topology_page(document: Mapping[str, Any], *, width: int, color: bool = Fals
     if pairs:
         page.heading("COST FROM ROW TO COLUMN")
         _section(page, "ZONE", names, pairs, width, figures=figures)
+        if left := document.get("zonesLeft", 0):
+            page.line(f"and {counted(left, 'zone')} more")
     else:
         page.line("Fewer than two zones have nodes.")
     for zone in document.get("segments", ()):

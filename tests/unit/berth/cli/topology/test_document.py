@@ -10,7 +10,7 @@ import pytest
 
 from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE
 from berth.api.networktopology import NetworkTopology
-from berth.cli.topology.document import MAX_SEGMENTS, topology_document
+from berth.cli.topology.document import MAX_SEGMENTS, MAX_ZONES, topology_document
 from berth.kube.probe_reports import Report
 from tests.support.topologies import Stated, probe_report, probed_peer, raw_topology, weight_set
 
@@ -161,6 +161,17 @@ def test_where_costs_come_from_and_their_age(known: bool) -> None:
     assert found.get("source") == (
         {"reason": "ProbeReportsRead", "message": "ProbeReports of 3 nodes"} if known else None
     )
+
+
+def test_of_thousands_of_zones_those_are_shown_first_of_which_something_is_known() -> None:
+    """All pairs of 5000 zones would be 25 million, and take all memory."""
+    nodes = {f"n{number}": {LABEL_REGION: f"r{number % 2}", LABEL_ZONE: f"z{number:04}"} for number in range(5000)}
+    topology = NetworkTopology.parse(raw_topology(weight_set("UserDefined", zones={"z4999>z4997": 5})))
+    found = topology_document(topology, nodes, [], now=NOW)
+    names = [zone["name"] for zone in found["zones"]]
+    assert (len(names), found["zonesLeft"], names[-2:]) == (MAX_ZONES, 5000 - MAX_ZONES, ["z4997", "z4999"])
+    assert len(found["pairs"]) == MAX_ZONES * (MAX_ZONES - 1)
+    assert [pair["cost"] for pair in found["pairs"] if "cost" in pair] == [5]
 
 
 def test_of_thousands_of_segments_those_are_shown_of_which_something_is_known() -> None:

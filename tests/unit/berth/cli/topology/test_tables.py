@@ -65,6 +65,11 @@ def test_three_zones() -> None:
     assert ["zone-1", "zone-0", "?", "-", "-", "-", "3", "7s", "no", "answer"] in lines
 
 
+def test_zones_that_are_left_out_are_counted() -> None:
+    assert "and 4800 zones more" in topology_page(document(3, zonesLeft=4800), width=110)
+    assert "zones more" not in topology_page(document(3, zonesLeft=0), width=110)
+
+
 def test_segments_of_a_zone_have_a_matrix_of_their_own() -> None:
     pairs: list[dict[str, Any]] = [
         {"origin": "s1", "destination": "s2", "cost": 3, "level": "segment", "derived": True},
