@@ -17,6 +17,11 @@ class Watched:
     """how long the block took"""
     longest_stall: float = 0.0
     """longest time without a turn for other tasks, in seconds"""
+    processor: float = 0.0
+    """seconds of processors that all threads took"""
+    longest_turn: float = 0.0
+    """most seconds of a processor that the event loop's own thread took without a turn for other tasks: what of the
+    stall is not for want of a processor"""
 
 
 @asynccontextmanager
@@ -26,13 +31,14 @@ async def watched() -> AsyncIterator[Watched]:
 
     async def tick() -> None:
         while True:
-            before = time.perf_counter()
+            before, taken = time.perf_counter(), time.thread_time()
             await asyncio.sleep(0.001)
             seen.longest_stall = max(seen.longest_stall, time.perf_counter() - before)
+            seen.longest_turn = max(seen.longest_turn, time.thread_time() - taken)
 
     ticking = asyncio.create_task(tick())
     await asyncio.sleep(0.01)
-    start = time.perf_counter()
+    start, taken = time.perf_counter(), time.process_time()
     yield seen
-    seen.seconds = time.perf_counter() - start
+    seen.seconds, seen.processor = time.perf_counter() - start, time.process_time() - taken
     ticking.cancel()

@@ -1,10 +1,15 @@
-"""Looks at one policy's pods, nodes and users, and asks the scheduling library what to do next. No I/O."""
+"""Looks at one policy's pods, nodes and users, and asks the scheduling library what to do next. No I/O.
+
+Where each user counts, that takes up to seconds: it is decided in a thread, by copies of what was looked at.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import chain, islice
+from time import thread_time
 from typing import NamedTuple
 
 from berth.api.latencypolicy import (
@@ -17,12 +22,14 @@ from berth.api.latencypolicy import (
     Outcome,
     UserMode,
 )
+from berth.kube.objects import Pod as StoredPod
 from berth.scheduling.latency import knowledge, measuring, moves, per_user
 from berth.scheduling.latency.decision import decide
 from berth.scheduling.latency.set_back import as_of
-from berth.scheduling.latency.situation import Action, Pod, Probe, View, Wish
+from berth.scheduling.latency.situation import Action, Evict, Pod, Probe, View, Wish
 from controllers.latency.candidates import Candidates
 from controllers.latency.conditions import EachUser
+from controllers.latency.decision_thread import DecisionThread, in_turns
 from controllers.latency.objects import is_ready
 from controllers.latency.observations import Observations
 from controllers.latency.orders import Orders
@@ -54,6 +61,8 @@ class Chosen(NamedTuple):
     """how many pods there should be; None: as many as there are"""
     leaving: str | None = None
     """pod that goes before there is one less"""
+    seconds: float = 0.0
+    """of a processor that it took"""
 
 
 class Deciding:
@@ -85,13 +94,19 @@ class Deciding:
         self._observations = observations
         self._orders = orders
         self._evicted = evicted
+        self._thread = DecisionThread()
 
-    def choose(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
-        """Return what to do next for a policy that can be carried out, whose Deployment has so many replicas."""
+    async def choose(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
+        """Return what to do next for a policy that can be carried out, whose Deployment has so many replicas.
+
+        The event loop may go on meanwhile. Pods that stopped serving by then keep the others from being evicted.
+        """
         if policy.spec.users.mode is UserMode.PER_USER:
-            return self._for_each(key, policy, replicas, now)
+            return await self._for_each(key, policy, replicas, now)
+        begun = thread_time()
         self._observations.leave_crowd(key)
-        return self._for_all(key, policy, replicas, now)
+        chosen = self._for_all(key, policy, replicas, now)
+        return chosen._replace(seconds=thread_time() - begun)
 
     def _for_all(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
         spec = policy.spec
@@ -113,9 +128,13 @@ class Deciding:
         ends = served + expiry if served + expiry > now else None
         return Chosen(spec, decision.status, view, users, decision.actions, decision.wish, (decision.look_again, ends))
 
-    def _for_each(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
-        held, spec = self._workloads.autoscaled(target_of(policy)), policy.spec
-        status, expiry = as_of(policy.status, now), timedelta(seconds=spec.users.expiry_seconds)
+    async def _for_each(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
+        crowd, expiry = self._observations.crowd(key, now), timedelta(seconds=policy.spec.users.expiry_seconds)
+        if self._orders.agents_came(key):
+            crowd.ask_anew()
+        settling = await in_turns(crowd.settling(self._places.nodes_by_place(policy.spec.sharing), now, expiry))
+        begun, active = thread_time(), len(crowd.table) > 0
+        held, spec, status = self._workloads.autoscaled(target_of(policy)), policy.spec, as_of(policy.status, now)
         if held is not None:
             status = given_up(status)
         if held is not None or spec.moves.dry_run:
@@ -125,14 +144,10 @@ class Deciding:
                     "moves": spec.moves.model_copy(update={"dry_run": True}),
                 }
             )
-        crowd = self._observations.crowd(key, now)
-        if self._orders.agents_came(key):
-            crowd.ask_anew()
-        crowd.settle(self._places.nodes_by_place(spec.sharing), now, expiry)
-        active = len(crowd.table) > 0
         view = self._view(policy, replicas, active=active, users=active or _is_routed(status, expiry, now))
         view = _bounded(view, status)
-        decision = per_user.decide(status, spec, view, crowd.table, now)
+        table, looking = crowd.table.copy(), settling + thread_time() - begun
+        decision, seconds = await self._thread.run(partial(per_user.decide, status, spec, view, table, now))
         probe = self._probe(key, spec, view, now)
         nodes = tuple(dict.fromkeys((*view.candidates, *(pod.node for pod in view.pods if pod.node))))
         asked = (Probe(nodes),) if probe is not None and probe <= now else ()
@@ -142,13 +157,20 @@ class Deciding:
             view,
             active or _is_routed(decision.status, expiry, now),
             # Whoever else scales it takes the pods that are too many.
-            (*(() if held is not None else decision.actions), *asked),
+            (*(() if held is not None else self._still(decision.actions, policy, view)), *asked),
             decision.wish,
             (decision.look_again, probe),
-            EachUser(len(crowd.table), decision.served, held),
+            EachUser(len(table), decision.served, held),
             None if held is not None else decision.replicas,
             decision.leaving,
+            looking + seconds,
         )
+
+    def _still(self, actions: Collection[Action], policy: LatencyPolicy, view: View) -> Iterator[Action]:
+        """Actions that may be carried out still: nothing is evicted where another pod of the view serves no more."""
+        serving = {pod.name for pod in self._pods(policy) if pod.ready}
+        lost = {pod.name for pod in view.pods if pod.ready} - serving
+        return (action for action in actions if not isinstance(action, Evict) or not lost - {action.pod})
 
     def _probe(self, key: str, spec: LatencyPolicySpec, view: View, now: datetime) -> datetime | None:
         """When agents are to measure somebody; None: nobody, or they are at it."""
@@ -164,19 +186,25 @@ class Deciding:
         return spec.model_copy(update={"exploration": ways})
 
     def _view(self, policy: LatencyPolicy, replicas: int, *, active: bool, users: bool) -> View:
-        there, evicted = self._workloads.pods(target_of(policy)).items(), self._evicted(policy.key)
-        staying = [pod for uid, pod in there if pod.metadata.deletion_timestamp is None and uid not in evicted]
-        staying.sort(key=lambda pod: pod.metadata.name)
-        pods = tuple(Pod(pod.metadata.name, pod.spec.node_name, ready=is_ready(pod)) for pod in staying)
-        surge = policy.status.surge
+        staying, surge = self._staying(policy), policy.status.surge
         return View(
-            pods=pods,
+            pods=self._pods(policy),
             replicas=surge.replicas if surge is not None else replicas,
             nodes=self._places.nodes(),
             # Of users who are not there nobody knows whether they would be nearer elsewhere.
             candidates=self._candidates.like(staying[0]) if staying and users else (),
             active=active,
         )
+
+    def _pods(self, policy: LatencyPolicy) -> tuple[Pod, ...]:
+        found = self._staying(policy)
+        return tuple(Pod(pod.metadata.name, pod.spec.node_name, ready=is_ready(pod)) for pod in found)
+
+    def _staying(self, policy: LatencyPolicy) -> list[StoredPod]:
+        """Pods of the workload that are not about to go."""
+        there, evicted = self._workloads.pods(target_of(policy)).items(), self._evicted(policy.key)
+        found = [pod for uid, pod in there if pod.metadata.deletion_timestamp is None and uid not in evicted]
+        return sorted(found, key=lambda pod: pod.metadata.name)
 
 
 def given_up(status: LatencyPolicyStatus) -> LatencyPolicyStatus:

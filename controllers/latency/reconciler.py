@@ -36,7 +36,7 @@ from berth.scheduling.latency.situation import Action, Create, Evict, Probe, Ste
 from berth.scheduling.latency.stated_limits import UnreadableLimitError, annotated_limits, with_limits
 from controllers.latency import conditions, events, metrics
 from controllers.latency.candidates import Candidates
-from controllers.latency.deciding import Deciding, given_up, without_users
+from controllers.latency.deciding import Chosen, Deciding, given_up, without_users
 from controllers.latency.evictions import Evictions
 from controllers.latency.objects import Deployment
 from controllers.latency.observations import Observations
@@ -155,9 +155,11 @@ class Reconciler:
         if (left := self._rests.get(key, 0.0) - monotonic()) > 0:
             self._queue.add(key, delay=left)
             return
-        now, begun = datetime.now(UTC), thread_time()
-        decided = self._decide(key, policy, now)
-        self._rests[key] = monotonic() + rest_after(thread_time() - begun)
+        now = datetime.now(UTC)
+        decided = await self._decide(key, policy, now)
+        if decided is None:
+            self._queue.add(key, delay=CONFLICT_DELAY)
+            return
         generation = policy.metadata.generation
         after = apply(policy.status.conditions, decided.updates, observed_generation=generation, now=now)
         status = decided.status.model_copy(update={"conditions": after, "observed_generation": generation})
@@ -177,9 +179,9 @@ class Reconciler:
                     self._recorder.record(note)
         await self._act(key, policy, decided)
 
-    def _decide(self, key: str, policy: LatencyPolicy, now: datetime) -> _Decided:
-        target = target_of(policy)
-        deployment = self._workloads.deployment(target)
+    async def _decide(self, key: str, policy: LatencyPolicy, now: datetime) -> _Decided | None:
+        """Return what follows for a policy; None where something else is wanted by then, or of something else."""
+        deployment, looked = self._workloads.deployment(target_of(policy)), self._looked(key)
         obstacle, limits = self._workloads.obstacle(policy, self._policies), _annotated(policy, deployment)
         if obstacle is not None or deployment is None:
             status = without_users(given_up(as_of(policy.status, now)))
@@ -187,7 +189,36 @@ class Reconciler:
             status = status.model_copy(update={"surge": found.surge, "annotated_limits": limits})
             return _Decided(status, conditions.obstructed(obstacle) if obstacle else [], scaling=found)
         policy = policy.model_copy(update={"spec": with_limits(policy.spec, limits)})
-        chosen = self._deciding.choose(key, policy, self._scaler.replicas(deployment), now)
+        chosen = await self._deciding.choose(key, policy, self._scaler.replicas(deployment), now)
+        begun = thread_time()
+        decided = self._follow(key, policy, chosen, limits, now) if looked == self._looked(key) else None
+        self._rests[key] = monotonic() + rest_after(chosen.seconds + thread_time() - begun)
+        return decided
+
+    def _looked(self, key: str) -> tuple[object, ...]:
+        """What a decision is about: where it is another by the time that it is made, nothing follows from it."""
+        policy = self._policies.get(key)
+        deployment = self._workloads.deployment(target_of(policy)) if policy is not None else None
+        if policy is None or deployment is None:
+            return ()
+        return (
+            policy.metadata.uid,
+            policy.metadata.resource_version,
+            deployment.metadata.uid,
+            self._scaler.replicas(deployment),
+            self._workloads.obstacle(policy, self._policies),
+            self._workloads.autoscaled(target_of(policy)),
+            _annotated(policy, deployment),
+        )
+
+    def _follow(
+        self, key: str, policy: LatencyPolicy, chosen: Chosen, limits: AnnotatedLimits | None, now: datetime
+    ) -> _Decided | None:
+        """What follows from what was chosen, by the workload as it is now."""
+        target = target_of(policy)
+        deployment = self._workloads.deployment(target)
+        if deployment is None:
+            return None
         status, actions, notes = chosen.status, chosen.actions, list[Note]()
         to_go = frozenset(action.pod for action in actions if isinstance(action, Evict))
         found = self._scaling(key, status, deployment, now, chosen.replicas, chosen.leaving, to_go)

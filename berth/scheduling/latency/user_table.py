@@ -63,6 +63,14 @@ class UserTable:
         """Return whether a user was heard of."""
         return user in self._users
 
+    def copy(self) -> UserTable:
+        """Return another that does not change with this one, for who decides by it beside those who fill it."""
+        found = UserTable(self._begun)
+        found._shared = self._shared
+        for user, known in self._users.items():
+            found._users[user] = _User(known.place, known.since, known.seen, dict(known.measured))
+        return found
+
     def see(self, user: str, place: str, now: datetime) -> bool:
         """Take note of a request; return whether the user is new, or is at another place than before.
 

@@ -61,6 +61,10 @@ class Window:
         p90 = values[-(-9 * len(values) // 10) - 1]
         return Measurement(node, source, median_low(values), p90, len(values), self._samples[-1][0])
 
+    def is_over(self, now: datetime) -> bool:
+        """Return whether it has nothing young enough."""
+        return all(now - time > MAX_AGE for time, _ in reversed(self._samples))
+
     def _forget_what_was_before_a_change(self) -> None:
         if len(self._samples) <= CHANGED_AFTER:
             return

@@ -179,6 +179,19 @@ def test_prefixes(address: str, prefix: str) -> None:
     assert prefix_of(address) == prefix
 
 
+def test_what_is_told_between_two_steps_is_taken_in_the_next_time() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, *(told(f"u{number}", 20_000) for number in range(3)))
+    steps = crowd.settling(PLACES, NOW, EXPIRY)
+    next(steps)
+    serve(crowd, told("u0", 21_000, 21_000), told("v", 30_000), at=1)
+    serve(crowd, *(told(f"w{number}", 30_000) for number in range(MOST_MEMBERS)), at=2)
+    assert len([*steps]) >= MAX_ASSOCIATIONS
+    serve(crowd, told("u0", 21_000), at=3)
+    assert known(crowd, "u0", 3) == {"a": ("Meter", 21_000, 1)}, "whom others had driven out"
+    assert len(crowd.table) == MAX_ASSOCIATIONS
+
+
 # Who is probed
 
 

@@ -5,6 +5,7 @@ Left out: the decisions (tests/unit/berth/scheduling/latency), carrying them out
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from berth.api.latencypolicy import MAX_NODES, Association, LatencyPolicy, Laten
 from berth.kube.objects import ObjectMeta, PodCondition
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.latency import moves
-from berth.scheduling.latency.situation import Create, Probe, Steer
+from berth.scheduling.latency.situation import Create, Evict, Probe, Steer
 from controllers.latency.candidates import Candidates
 from controllers.latency.crowd import AT_ONCE
 from controllers.latency.deciding import Chosen, Deciding
@@ -22,7 +23,7 @@ from controllers.latency.objects import NetworkNode
 from controllers.latency.observations import Observations
 from controllers.latency.orders import PATIENCE, Orders
 from controllers.latency.places import Places
-from controllers.latency.policies import Policies
+from controllers.latency.policies import Policies, target_of
 from controllers.latency.workloads import Workloads
 from tests.support import builders
 from tests.support.latency import NOW, later
@@ -70,12 +71,12 @@ class Room:
         users = [UserRoundTrips(f"u{number}", (90_000,) * 3, 0.0, f"203.0.113.{number + 1}") for number in range(count)]
         self.observations.served(KEY, "a", users, later(at), each=True)
 
-    def choose(self, at: float = 0, replicas: int = 1) -> Chosen:
-        return self.deciding.choose(KEY, self.policy, replicas, later(at))
+    async def choose(self, at: float = 0, replicas: int = 1) -> Chosen:
+        return await self.deciding.choose(KEY, self.policy, replicas, later(at))
 
-    def probes(self, at: float) -> list[str]:
+    async def probes(self, at: float) -> list[str]:
         """Choose, remember that, and ask agents as the reconciler does; returns the nodes whose agents are asked."""
-        found = self.choose(at)
+        found = await self.choose(at)
         self.policy = self.policy.model_copy(update={"status": found.status})
         for action in found.actions:
             if isinstance(action, Probe):
@@ -90,13 +91,13 @@ class Room:
                 self.observations.probed(KEY, node, address, (round(milliseconds * 1000),) * 3, later(at))
 
 
-def test_users_are_probed_then_a_pod_moves_and_each_has_a_node() -> None:
+async def test_users_are_probed_then_a_pod_moves_and_each_has_a_node() -> None:
     room = Room()
     room.hear()
-    found = room.choose()
+    found = await room.choose()
     assert [{*action.nodes} for action in found.actions if isinstance(action, Probe)] == [{"a", "b", "c"}]
     room.measure(a=90, b=60, c=10)
-    found = room.choose(1)
+    found = await room.choose(1)
     assert [action.node for action in found.actions if isinstance(action, Create)] == ["c"]
     assert {each.node for each in found.status.associations} == {"a"}
     assert found.each is not None
@@ -107,10 +108,10 @@ async def test_nobody_is_probed_while_answers_are_awaited() -> None:
     room = Room()
     room.hear()
     room.orders.ask(KEY, ["a"], ["203.0.113.1"])
-    assert not [action for action in room.choose().actions if isinstance(action, Probe)]
+    assert not [action for action in (await room.choose()).actions if isinstance(action, Probe)]
     [order] = await room.orders.wait("a", 0)
     assert room.orders.answer("a", ProbeAnswer(order.id)) is not None
-    assert [action for action in room.choose().actions if isinstance(action, Probe)]
+    assert [action for action in (await room.choose()).actions if isinstance(action, Probe)]
 
 
 @pytest.mark.parametrize("mode", ["Single", "PerUser"])
@@ -119,20 +120,20 @@ async def test_users_are_probed_by_agents_that_come_late(mode: str) -> None:
     users = [UserRoundTrips(f"u{number}", (90_000,), 0.0, f"203.0.{number}.1") for number in range(AT_ONCE + 1)]
     room.observations.served(KEY, "a", users, NOW, each=mode == "PerUser")
     for at in (0.0, PATIENCE, 2 * PATIENCE):
-        found = room.probes(at)
+        found = await room.probes(at)
         room.clock.advance(PATIENCE)
     assert found == [], "they count as those who do not answer"
     room.clock.advance(60)
-    assert room.probes(60) == [], "and are left alone without agents"
+    assert await room.probes(60) == [], "and are left alone without agents"
     await room.orders.wait("b", 0)
-    assert room.probes(61) == ["a", "b", "c"]
+    assert await room.probes(61) == ["a", "b", "c"]
     assert {order.address for order in await room.orders.wait("b", 0)} >= {user.address for user in users[1:5]}
 
 
 @pytest.mark.parametrize(
     ("held", "replicas"), [pytest.param(False, 2, id="ours"), pytest.param(True, None, id="who else scales it")]
 )
-def test_who_else_scales_the_workload_has_the_number_and_the_pods(held: bool, replicas: int | None) -> None:
+async def test_who_else_scales_the_workload_has_the_number_and_the_pods(held: bool, replicas: int | None) -> None:
     going = Move(
         pod="web-1",
         source_node="a",
@@ -144,7 +145,7 @@ def test_who_else_scales_the_workload_has_the_number_and_the_pods(held: bool, re
     room = Room(held=held, maxReplicas=3, status=LatencyPolicyStatus(moves=(going,) if held else ()))
     room.hear()
     room.measure(a=90, b=60, c=10)
-    found = room.choose(1)
+    found = await room.choose(1)
     assert found.replicas == replicas
     assert not [action for action in found.actions if not isinstance(action, Probe)]
     assert len(found.status.associations) == 3
@@ -153,26 +154,26 @@ def test_who_else_scales_the_workload_has_the_number_and_the_pods(held: bool, re
     assert (found.each.held is not None) is held
 
 
-def test_of_many_nodes_those_with_pods_and_those_that_are_known_are_looked_at() -> None:
+async def test_of_many_nodes_those_with_pods_and_those_that_are_known_are_looked_at() -> None:
     room = Room(*(f"n{number:03}" for number in range(MAX_NODES + 50)), "a")
     room.hear()
-    found = room.choose()
+    found = await room.choose()
     assert len(found.view.nodes) == MAX_NODES
     assert found.view.nodes[0] == "a"
     assert {*found.view.candidates} <= {*found.view.nodes}
 
 
-def test_those_who_have_a_pod_are_users_after_a_restart() -> None:
+async def test_those_who_have_a_pod_are_users_after_a_restart() -> None:
     routed = (Association(user="u", node="a", last_seen_time=later(-100)),)
     room = Room(status=LatencyPolicyStatus(associations=routed))
-    assert room.choose().users
-    assert not room.choose(201).users
+    assert (await room.choose()).users
+    assert not (await room.choose(201)).users
 
 
-def test_where_all_count_as_one_nobody_is_routed() -> None:
+async def test_where_all_count_as_one_nobody_is_routed() -> None:
     routed = (Association(user="u", node="a", last_seen_time=NOW),)
     room = Room(status=LatencyPolicyStatus(associations=routed, plan=("b",), fewer_time=NOW), mode="Single")
-    found = room.choose()
+    found = await room.choose()
     assert (found.status.associations, found.status.plan, found.status.fewer_time) == ((), (), None)
     assert (found.each, found.replicas) == (None, None)
 
@@ -184,7 +185,7 @@ def test_where_all_count_as_one_nobody_is_routed() -> None:
         pytest.param("ab", False, id="not on all: a pod explores"),
     ],
 )
-def test_nodes_are_explored_by_requests_where_routers_can_send_them(there: str, steers: bool) -> None:
+async def test_nodes_are_explored_by_requests_where_routers_can_send_them(there: str, steers: bool) -> None:
     room = Room(mode="Single")
     room.policy = room.policy.model_copy(
         update={"spec": room.policy.spec.model_copy(update={"objective": Objective.MINIMUM, "hard_max_latency": None})}
@@ -192,14 +193,14 @@ def test_nodes_are_explored_by_requests_where_routers_can_send_them(there: str, 
     room.observations.served(KEY, "a", [UserRoundTrips("u", (90_000,) * 3)], NOW)
     for node in there:
         room.observations.routers(KEY).heard(node, ["u"], NOW)
-    asked = room.choose()
+    asked = await room.choose()
     room.policy = room.policy.model_copy(update={"status": asked.status})
-    found = room.choose(6)
+    found = await room.choose(6)
     assert any(isinstance(action, Steer) for action in found.actions) is steers
     assert any(isinstance(action, Create) for action in found.actions) is not steers
 
 
-def test_a_pod_that_was_evicted_is_not_there_any_more_before_the_watch_shows_it() -> None:
+async def test_a_pod_that_was_evicted_is_not_there_any_more_before_the_watch_shows_it() -> None:
     """A move that takes too long by then is made: its new pod would go as well."""
     last = later(-moves.PATIENCE.total_seconds())
     times = {"start_time": last, "ready_time": last}
@@ -209,6 +210,58 @@ def test_a_pod_that_was_evicted_is_not_there_any_more_before_the_watch_shows_it(
     other.metadata.name, other.spec.node_name = "web-2", "b"
     room.workloads.pod_changed(None, other)
     room.evicted.add("u1")
-    found = room.choose()
+    found = await room.choose()
     assert [pod.name for pod in found.view.pods] == ["web-2"]
     assert [each.outcome for each in found.status.moves] == [Outcome.MOVED]
+
+
+# While it is decided the event loop goes on
+
+
+@pytest.mark.parametrize(
+    ("stops", "evicted"),
+    [
+        pytest.param("web-2", [], id="the one that replaces it: the other stays"),
+        pytest.param("web-1", ["web-1"], id="the one that goes"),
+        pytest.param("", ["web-1"], id="none"),
+    ],
+)
+async def test_nothing_is_evicted_where_another_has_stopped_serving_meanwhile(stops: str, evicted: list[str]) -> None:
+    move = Move(
+        pod="web-1",
+        source_node="a",
+        target_node="b",
+        reason="MoreUsers",
+        outcome=Outcome.EVICTING,
+        start_time=later(-10),
+        ready_time=later(-1),
+    )
+    room = Room(status=LatencyPolicyStatus(moves=(move,)))
+    other = web_pod("u2")
+    other.metadata.name, other.spec.node_name = "web-2", "b"
+    other.status.conditions.append(PodCondition(type="Ready", status="True"))
+    room.workloads.pod_changed(None, other)
+    room.hear()
+    deciding = asyncio.create_task(room.choose())
+    await asyncio.sleep(0)
+    for uid, pod in [*room.workloads.pods(target_of(room.policy)).items()]:
+        if pod.metadata.name == stops:
+            gone = web_pod(uid)
+            gone.metadata.name, gone.spec.node_name = pod.metadata.name, pod.spec.node_name
+            room.workloads.pod_changed(pod, gone)
+    found = await deciding
+    assert [action.pod for action in found.actions if isinstance(action, Evict)] == evicted
+
+
+async def test_users_who_are_heard_of_meanwhile_count_the_next_time() -> None:
+    room = Room()
+    room.hear(count=3)
+    deciding = asyncio.create_task(room.choose())
+    await asyncio.sleep(0)
+    room.hear(1, count=5)
+    found = await deciding
+    assert found.each is not None
+    assert found.each.users == 3
+    found = await room.choose(1)
+    assert found.each is not None
+    assert found.each.users == 5

@@ -159,3 +159,18 @@ def test_what_was_measured_under_a_name_that_no_node_has_any_more_is_forgotten()
         users.share({"a": "a", f"n{number}": f"n{number}"})
         users.observe("u", [measured("a", 10, number), measured(f"n{number}", 10, number)])
     assert {*users._users["u"].measured} == {"a", "n99"}
+
+
+def test_a_copy_does_not_change_with_the_table() -> None:
+    users = table(u="east")
+    users.share({"a": "zone z", "b": "b"})
+    users.observe("u", [measured("zone z", 10)])
+    copied = users.copy()
+    users.observe("u", [measured("zone z", 90, 1), measured("b", 20)])
+    users.see("v", "west", NOW)
+    copied.expire(later(1000), timedelta(seconds=300))
+    assert (len(users), len(copied)) == (2, 0)
+    copied = users.copy()
+    users.see("u", "west", later(5))
+    users.observe("u", [measured("b", 70, 6)])
+    assert milliseconds(copied) == {"u": [90, 20]}

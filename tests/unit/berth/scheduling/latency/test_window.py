@@ -75,3 +75,20 @@ def test_a_window_is_bounded_and_its_percentiles_were_measured(values: list[int]
     last = values[-found.samples :]
     assert found.p50 == median_low(last)
     assert found.p90 in last
+
+
+@pytest.mark.parametrize(
+    ("ages", "over"),
+    [
+        pytest.param([], True, id="empty"),
+        pytest.param([0], False, id="new"),
+        pytest.param([400, 200, 400], False, id="one is young enough, and came in between"),
+        pytest.param([400, 301], True, id="all are too old"),
+    ],
+)
+def test_a_window_is_over_when_it_has_nothing_young_enough(ages: list[float], over: bool) -> None:
+    window = Window()
+    for age in ages:
+        window.add(10_000, later(-age))
+    assert window.is_over(NOW) is over
+    assert (window.measurement("a", METER, NOW) is None) is over
