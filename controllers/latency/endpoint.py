@@ -83,6 +83,9 @@ class Endpoint:
             raise web.HTTPBadRequest(text=text)
         new = self._sequences.is_new(caller.uid, message.instance, message.sequence)
         metrics.MESSAGES.labels("round_trips" if new else "again").inc()
+        if new and len(users := self._intake.heard(caller.namespace, message.users)) < len(message.users):
+            metrics.MESSAGES.labels("cut").inc()
+            message = msgspec.structs.replace(message, users=tuple(users))
         found = self._desk.round_trips(caller, message, new=new)
         return _answer(msgspec.structs.replace(found, interval=self._intake.interval(caller.namespace, found.interval)))
 

@@ -39,10 +39,12 @@ class Desk:
     told: list[tuple[str, bool]] = field(default_factory=list)
     found: list[tuple[str, exchange.ProbeAnswers]] = field(default_factory=list)
     waited: list[bool] = field(default_factory=list)
+    users: list[int] = field(default_factory=list)
     interval: float = INTERVAL
 
     def round_trips(self, caller: Caller, message: exchange.RoundTrips, *, new: bool) -> exchange.Instructions:
         self.told.append((caller.pod, new))
+        self.users.append(len(message.users))
         return exchange.Instructions(policy="web", key="a2V5", interval=self.interval)
 
     def is_agent(self, caller: Caller) -> bool:
@@ -124,6 +126,16 @@ async def test_a_message_that_comes_again_is_known_for_that(stand: Stand) -> Non
     for message in (TOLD, TOLD, later):
         assert (await stand.post(exchange.ROUND_TRIPS_PATH, message))[0] == 200
     assert [new for _, new in stand.desk.told] == [True, False, True]
+
+
+async def test_of_a_flood_of_users_the_desk_is_told_of_some_and_a_message_that_comes_again_costs_none(
+    stand: Stand,
+) -> None:
+    message = exchange.RoundTrips("i", 1, TOLD.users * exchange.MAX_USERS)
+    for sequence in (1, 1, 2, 3, 4, 5):
+        await stand.post(exchange.ROUND_TRIPS_PATH, msgspec.structs.replace(message, sequence=sequence))
+    assert stand.desk.users[:5] == [exchange.MAX_USERS] * 5
+    assert stand.desk.users[5] < exchange.MAX_USERS
 
 
 async def test_a_router_that_is_to_steer_tells_as_often_as_the_desk_says(stand: Stand) -> None:

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from berth.api.latency_exchange import PROBES_WAIT
+from berth.api.latency_exchange import PROBES_WAIT, UserRoundTrips
 from controllers.latency.callers import Caller
-from controllers.latency.intake import INTERVAL, LONGEST_INTERVAL, NAMESPACE_BURST, POD_BURST, Intake, Rate, Sequences
+from controllers.latency.intake import (
+    INTERVAL,
+    LEAST_USERS,
+    LONGEST_INTERVAL,
+    NAMESPACE_BURST,
+    POD_BURST,
+    USERS_BURST,
+    USERS_RATE,
+    Intake,
+    Rate,
+    Sequences,
+)
 from tests.support.placement import Clock
 
 
@@ -120,3 +131,18 @@ def test_what_is_new(messages: list[tuple[str, int]], new: list[bool]) -> None:
     sequences = Sequences()
     assert [sequences.is_new("uid", *message) for message in messages] == new
     assert sequences.is_new("other", *messages[0])
+
+
+def test_of_a_flood_of_users_those_who_were_served_last_are_heard() -> None:
+    """A hundred messages a second of a thousand users each took the event loop more than three seconds."""
+    clock = Clock()
+    intake = Intake(clock)
+    users = [UserRoundTrips(f"u{at}", (20_000,), float(at * 7 % 1000)) for at in range(1000)]
+    assert len(intake.heard("shop", users)) == len(users)
+    heard = [len(intake.heard("shop", users)) for _ in range(100)]
+    assert sum(heard) <= USERS_BURST + 100 * LEAST_USERS
+    assert sorted(user.age for user in intake.heard("shop", users)) == [float(at) for at in range(LEAST_USERS)]
+    assert len(intake.heard("other", users)) == len(users), "another namespace"
+    clock.advance(0.1)
+    assert len(intake.heard("shop", users)) == USERS_RATE / 10
+    assert len(intake.heard("shop", users[:3])) == 3
