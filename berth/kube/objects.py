@@ -334,6 +334,10 @@ class ConfigMap(Struct):
     data: dict[str, str] = {}
 
 
+TOPOLOGY_MODE = ("service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode")
+"""Annotations of a Service that replace trafficDistribution; where both are there, the first counts."""
+
+
 class ServiceSpec(Struct):
     """corev1.ServiceSpec: which pods are its endpoints, and which of them a caller reaches."""
 
@@ -353,5 +357,7 @@ class Service(Struct):
     def __post_init__(self) -> None:
         """Let go of what is too much; no pod that is placed has the labels of a selector that is."""
         self.metadata = self.metadata.bounded()
+        if known := self.metadata.annotations:  # one may have 256 KiB
+            self.metadata.annotations = {name: known[name] for name in TOPOLOGY_MODE if name in known}
         if len(self.spec.selector) > MOST_ENTRIES:
             self.spec.selector = {}

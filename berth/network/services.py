@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from berth.kube.objects import Service
+from berth.kube.objects import TOPOLOGY_MODE, Service
 from berth.network.routing import Routing
 
 Labels = Iterable[tuple[str, str]]
@@ -29,8 +29,6 @@ _DISTRIBUTIONS: Mapping[str, Routing] = {
     "PreferSameZone": Routing.SAME_ZONE,
     "PreferSameNode": Routing.SAME_NODE,
 }
-_TOPOLOGY_MODE = ("service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode")
-"""Annotations that replace trafficDistribution; where both are there, the first counts."""
 _HEADLESS = "None"
 
 
@@ -47,7 +45,7 @@ def routing_of(service: Service) -> Routing:
     if spec.internal_traffic_policy == "Local":
         return Routing.LOCAL
     annotations = service.metadata.annotations
-    if next((annotations[name] for name in _TOPOLOGY_MODE if name in annotations), "") in ("Auto", "auto"):
+    if next((annotations[name] for name in TOPOLOGY_MODE if name in annotations), "") in ("Auto", "auto"):
         return Routing.ALL
     return _DISTRIBUTIONS.get(spec.traffic_distribution or "", Routing.ALL)
 

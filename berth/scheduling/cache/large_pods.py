@@ -15,16 +15,20 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import inspect
 
-from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
+from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH, ANNOTATION_SOCKET, LABEL_APPGROUP, LABEL_WORKLOAD
 from berth.kube.meta import MOST_ENTRIES, Amount, ResourceRequirements
 from berth.kube.objects import Container, Pod, PodSpec, PodStatus
 from berth.kube.resources import PODS, Resource
+from berth.scheduling.cache.bandwidth_annotations import EGRESS, INGRESS
 from berth.scheduling.cache.requests import pod_requests
 from berth.scheduling.cache.units import CPU
 
 _FIRST: Final = (CPU, "memory", "ephemeral-storage")
 """Requests that are kept of a pod that has too many even of these."""
 _KEPT_CONDITIONS: Final = frozenset(("PodScheduled",))
+
+_OF_PLACED: Final = (ANNOTATION_ADMITTED_BANDWIDTH, ANNOTATION_SOCKET, INGRESS, EGRESS)
+"""Annotations that are read of a pod with a node; all of them may have 256 KiB."""
 
 _Count = Callable[[Any], int]
 
@@ -60,11 +64,13 @@ def cut_down(pod: Pod) -> None:
 
 
 class BoundedPod(Pod):
-    """A pod as it is followed: cut down if it is large."""
+    """A pod as it is followed: cut down if it is large; once it has a node, without annotations that nobody reads."""
 
     def __post_init__(self) -> None:
-        """Let go of what it has too many of."""
+        """Let go of what it has too many of. A pod that waits keeps its annotations: its decision has to fit beside."""
         cut_down(self)
+        if (known := self.metadata.annotations) and self.spec.node_name:
+            self.metadata.annotations = {name: known[name] for name in _OF_PLACED if name in known}
 
 
 class BoundedMember(Pod):

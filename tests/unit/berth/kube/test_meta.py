@@ -58,3 +58,9 @@ def test_of_a_claim_the_annotations_are_kept_that_placement_reads() -> None:
     body = {"metadata": {"name": "data", "labels": FEW, "annotations": {SELECTED_NODE: "n1", **FEW}}}
     found = ObjectDecoder(PersistentVolumeClaim).decode(msgspec.json.encode(body)).metadata
     assert (found.labels, found.annotations) == ({}, {SELECTED_NODE: "n1"})
+
+
+def test_of_a_service_the_annotations_are_kept_that_are_read() -> None:
+    mode = {"service.kubernetes.io/topology-mode": "Auto", "service.kubernetes.io/topology-aware-hints": "auto"}
+    found = msgspec.convert({"metadata": {"name": "s", "annotations": {**mode, "other": "text"}}}, Service)
+    assert found.metadata.annotations == mode

@@ -145,3 +145,23 @@ def test_a_controller_follows_it_so() -> None:
     assert room[0] == 1500
     plain = builders.pod("beside", spec={"schedulerName": "berth-scheduler"})
     assert filtered(plain, desk.cache.state).feasible == 2
+
+
+READ = {
+    "berth.dev/admitted-bandwidth": "{}",
+    "berth.dev/socket": "1",
+    "kubernetes.io/ingress-bandwidth": "1M",
+    "kubernetes.io/egress-bandwidth": "1M",
+}
+
+
+@pytest.mark.parametrize(
+    ("node", "kept"),
+    [
+        pytest.param("n1", READ, id="placed"),
+        pytest.param("", {**READ, "berth.dev/decision": "{}", "other": "text"}, id="waiting"),
+    ],
+)
+def test_of_a_placed_pod_the_annotations_are_kept_that_are_read(node: str, kept: dict[str, str]) -> None:
+    annotations = {**READ, "berth.dev/decision": "{}", "other": "text"}
+    assert read(document(metadata={"annotations": annotations}, nodeName=node)).metadata.annotations == kept
