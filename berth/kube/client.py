@@ -27,6 +27,7 @@ from berth.kube.http_answer import HttpAnswer, TooLargeError
 from berth.kube.in_turns import in_turns
 from berth.kube.lines import Lines
 from berth.kube.lists import RawList, read_list
+from berth.kube.meta import name_of
 from berth.kube.metrics import API_LATENCY, API_REQUESTS
 from berth.kube.page_size import LIST_PAGE, PAGE_GROWTH, PageSize
 from berth.kube.request import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Request, selection
@@ -44,10 +45,6 @@ TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, ConnectionConfigError)
 """What a broken connection raises (TimeoutError is an OSError), and credentials that cannot be read at the moment;
 ApiError is an answer and not among them."""
 _TLS_ERRORS = (ssl.SSLError, aiohttp.ClientSSLError)
-
-
-def _name_of(item: Any) -> str:
-    return str(item["metadata"]["name"] if isinstance(item, dict) else item.metadata.name)
 
 
 class ApiClient:
@@ -87,10 +84,17 @@ class ApiClient:
         """What may be asked to go before something else: requests that are no reads, while they are under way."""
         # Before `before_write` is asked: what it allows must not wait.
         self._slots = asyncio.Semaphore(max_connections)
+        self._connections = max_connections
         self._before_write = before_write
         self._seconds = timeout
         self._retries = retries
         self._page_factors: dict[str, int] = {}  # by path, of lists that have expired and not been read since
+
+    def widen(self, connections: int) -> None:
+        """Have so many simultaneous requests at most, if that is more than before."""
+        while self._connections < connections:
+            self._connections += 1
+            self._slots.release()
 
     async def __aenter__(self) -> Self:
         """Begin.
@@ -115,7 +119,7 @@ class ApiClient:
         body = await self._repeat(Request("GET", resource, resource.path(namespace, name), params=params))
         with readable(body):
             found = ObjectDecoder(resource.type).decode(body)
-            if _name_of(found) != name:
+            if name_of(found) != name:
                 raise ValueError(f"not {resource.kind} {name}")
         return found
 

@@ -37,7 +37,7 @@ SHARE = 3
 SLOW_SECONDS = 2.0
 """Work that takes longer is slow, and so is its namespace."""
 MAX_SLOW = 16
-"""Workers that slow work has at the most; a client has 64 connections, which it must not fill either."""
+"""Workers that slow work has at the most; a client has 64 connections or a few more, which it must not fill either."""
 REMEMBER_SLOW = 30.0
 """Seconds for which a namespace is slow after slow work, at the least."""
 ROUNDS = 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
 
 import msgspec
 
@@ -68,6 +68,11 @@ class HasMetadata(Protocol):
     @property
     def metadata(self) -> ObjectMeta:
         """Name, namespace, uid and resourceVersion at least."""
+
+
+def name_of(item: Any) -> str:
+    """Name of an object, decoded to a struct or to a dict with every field."""
+    return str(item["metadata"]["name"] if isinstance(item, dict) else item.metadata.name)
 
 
 def equal(known: HasMetadata, item: HasMetadata) -> bool:

@@ -291,7 +291,8 @@ class PlacementConfiguration(ConfigurationModel):
         le=1024,
         description=(
             "Bindings sent to the API server at the same time, up to three quarters in one namespace. With fewer, "
-            "those who create pods have more of a busy API server, and pods wait longer; the client has 64 connections."
+            "those who create pods have more of a busy API server, and pods wait longer. The client has 16 connections "
+            "more."
         ),
     )
 

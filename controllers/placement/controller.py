@@ -42,6 +42,8 @@ log = structlog.get_logger(__name__)
 TOGETHER = 0.005
 """Seconds for which entries are planned one after another before the event loop has a turn. Handing the plan of one pod
 to the planning thread and back takes as long as the plan where the machine is busy."""
+FURTHER_REQUESTS = 16
+"""Requests beside the bindings in flight: look-ups, conditions, claims and the like."""
 IDLE_SHARE = 0.1
 """Share of the time for what may be helped by a change and whose backoff is not over, while nothing else waits."""
 
@@ -73,6 +75,8 @@ class PlacementController:
         self._context = context
         self.configuration = load_configuration(settings.config)
         client, record = context.client, context.recorder.record
+        # Bindings that hang must leave connections to those that do not, and to all else.
+        client.widen(self.configuration.bindings_in_flight + FURTHER_REQUESTS)
         state = ClusterState(
             count_annotations=self.configuration.count_cni_bandwidth,
             class_label=self.configuration.interference_class_label,

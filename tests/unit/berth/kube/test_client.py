@@ -22,6 +22,7 @@ from berth.kube.http_answer import TooLargeError
 from berth.kube.resources import CONFIGMAPS
 from tests.support.api_server import Answer, Request, api_server, refusal
 from tests.support.http_server import http_server
+from tests.support.kube import until
 
 
 @pytest.fixture
@@ -240,3 +241,26 @@ async def test_an_authority_that_stays_wrong_is_an_error(tmp_path: Path) -> None
 def test_a_client_that_lets_no_request_through_is_refused(connections: int, closed_client: ApiClient) -> None:
     with pytest.raises(ValueError, match="lets no request through"):
         ApiClient(closed_client.connection, max_connections=connections)
+
+
+async def test_a_client_is_widened_and_never_narrowed() -> None:
+    held, at_once = asyncio.Event(), 0
+
+    async def hold(_: bytes, writer: asyncio.StreamWriter) -> None:
+        nonlocal at_once
+        at_once += 1
+        await held.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    async with http_server(hold) as server, ApiClient(server.connection(), max_connections=1) as client:
+        client.widen(3)
+        client.widen(2)
+        creations = [
+            asyncio.create_task(client.create(CONFIGMAPS, {}, namespace="ns", name="c", subresource="x"))
+            for _ in range(4)
+        ]
+        await until(lambda: at_once == 3, what="three at once")
+        assert client._slots.locked()
+        held.set()
+        await asyncio.gather(*creations)
+    assert at_once == 4

@@ -264,3 +264,14 @@ class TestConfiguration:
         with pytest.raises(ConfigurationError, match=problem) as raised:
             load_configuration(path)
         assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("in_flight", "connections"), [pytest.param(48, 64, id="default"), pytest.param(1024, 1040, id="most")]
+)
+def test_bindings_that_hang_leave_connections_to_others(tmp_path: Path, in_flight: int, connections: int) -> None:
+    """However many wait for an answer, one of another namespace is sent at once, and so is not taken for slow."""
+    config = tmp_path / "config.yaml"
+    config.write_text(f"bindingsInFlight: {in_flight}")
+    controller = Desk(config).controller
+    assert controller._context.client._connections == connections
