@@ -245,10 +245,14 @@ class _Assembly:
         priorities: dict[str, PriorityClass] = self.inputs.objects.get("PriorityClass", {})
         classes: list[StorageClass] = self.inputs.of("StorageClass")
         default = next((c.metadata.name for c in classes if c.metadata.annotations.get(_DEFAULT_CLASS) == "true"), None)
+        known = {pod.metadata.uid: pod.key for pod in self.inputs.of("Pod")}
         for key, (document, pod) in self._pods.items():
             if key in self._live_pods:
                 self.inputs.notes.append(f"Pod {key} is in the cluster and stays as it is there")
                 continue
+            if (other := known.setdefault(pod.metadata.uid, key)) != key:
+                what = f"{pod.metadata.uid!r} is that of Pod {other} as well; leave it out of one of them"
+                self.problems.append(document.problem(("metadata", "uid"), what))
             problem = default_pod(pod, priorities)
             if problem is not None:
                 self.problems.append(document.problem(("spec", "priorityClassName"), problem))

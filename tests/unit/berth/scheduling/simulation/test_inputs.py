@@ -25,6 +25,17 @@ def test_the_later_of_two_equal_objects_counts_and_is_noted() -> None:
     assert note.startswith("Deployment default/web is stated twice: m.yaml:")
 
 
+@pytest.mark.parametrize("live", [False, True], ids=["of manifests", "of the cluster"])
+def test_two_pods_with_one_uid_are_a_problem(live: bool) -> None:
+    """As in the manifest of a pod that was copied and given another name: one would take the other's place."""
+    first, second = ({**plans.pod(name), "metadata": {"name": name, "uid": "u"}} for name in ("first", "second"))
+    there = builders.pod("first", on="n1")
+    there.metadata.uid = "u"
+    manifests, cluster = ([second], {"Pod": [there]}) if live else ([first, second], {})
+    _, [problem] = plans.inputs_of(*manifests, live=cluster)
+    assert "Pod default/second: metadata.uid: 'u' is that of Pod default/first as well; leave it out" in str(problem)
+
+
 def test_the_namespace_option_fills_in_and_does_not_overwrite() -> None:
     inputs, _ = plans.inputs_of(plans.pod("a"), plans.pod("b", namespace="own"), plans.node("n"), namespace="mine")
     assert [pod.key for pod in inputs.of("Pod")] == ["mine/a", "own/b"]
