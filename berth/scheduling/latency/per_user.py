@@ -16,15 +16,15 @@ import numpy as np
 from berth.api.latencypolicy import MAX_PODS, Association, LatencyPolicySpec, LatencyPolicyStatus
 from berth.scheduling.latency import gains, knowledge, moves, sizing
 from berth.scheduling.latency.association import associate
-from berth.scheduling.latency.classification import Limits
+from berth.scheduling.latency.classification import Limits, margin
 from berth.scheduling.latency.coverage import Worth, best_nodes, extended, worth
 from berth.scheduling.latency.decision import begin, carry_on, evict_one, has_room
 from berth.scheduling.latency.set_back import as_of
 from berth.scheduling.latency.situation import Action, Evict, Reason, View, Wish
-from berth.scheduling.latency.user_table import Costs, UserTable
+from berth.scheduling.latency.user_table import ENOUGH, Costs, UserTable
 
 CLEARLY: Final = 0.1
-"""Share of users that has to come within the limit before pods move for that."""
+"""Share of users that has to come within the limit before pods move for that: one at least, from clearly beyond it."""
 _SECOND: Final = timedelta(seconds=1)
 
 
@@ -160,22 +160,20 @@ def _plan(
     if not base or not best:
         return ()
     reached, found = worth(costs.microseconds, base, limit), worth(costs.microseconds, best, limit)
+    # Who is about the limit counts as within it where he is: now beyond it and now not, he would move pods for ever.
+    gained = worth(costs.microseconds, base, limit * (1 + margin(ENOUGH))).beyond - found.beyond
     cool = moves.cool_at(status, spec)
-    may = cool is None or cool <= now or found.beyond < reached.beyond
+    may = cool is None or cool <= now or gained > 0
     # What is still to be moved anyway may as well go where it is better, by however little.
     free = found < reached and len({*best} - {*there}) <= len({*base} - {*there})
-    if free or (may and _pays(found, reached, len(costs.users), spec)):
+    if free or (may and (_is_nearer(found, reached, spec) or gained >= max(1.0, CLEARLY * len(costs.users)))):
         base = list(best)
     return tuple(view.nodes[at] for at in base) if set(base) != set(there) else ()
 
 
-def _pays(found: Worth, reached: Worth, users: int, spec: LatencyPolicySpec) -> bool:
-    """Clearly more users are within the limit, or all are nearer by what moves ask for.
-
-    Few users more may be those whose measurements are about the limit, and would have pods go to and fro.
-    """
-    nearer = found.mean <= reached.mean * (1 - spec.moves.min_improvement_percent / 100)
-    return nearer or reached.beyond - found.beyond >= max(1.0, CLEARLY * users)
+def _is_nearer(found: Worth, reached: Worth, spec: LatencyPolicySpec) -> bool:
+    """All are nearer by what moves ask for."""
+    return found.mean <= reached.mean * (1 - spec.moves.min_improvement_percent / 100)
 
 
 def _step(plan: tuple[str, ...], spec: LatencyPolicySpec, view: View, costs: Costs) -> Wish | None:

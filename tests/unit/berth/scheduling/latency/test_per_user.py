@@ -97,6 +97,23 @@ def test_few_users_about_the_limit_move_no_pod() -> None:
     assert (found, created) == (["c"], [])
 
 
+def test_one_of_few_users_who_is_about_the_limit_does_not_move_pods_to_and_fro() -> None:
+    """Where he is within it both are nearer on average, and where he is beyond it more are within it elsewhere."""
+    status, there, places = LatencyPolicyStatus(), view("c"), list[str]()
+    for step in range(20):
+        about = 39.0 if step % 2 else 41.0
+        users = users_of([[90, 90, about, 90], [90, 90, 60, 38]], later(400 * step))
+        decision = decide(status, SPEC, there, users, later(400 * step + 10))
+        status = decision.status
+        for action in decision.actions:
+            if isinstance(action, Create):
+                there = there._replace(pods=(*there.pods, Pod(f"p{action.node}{step}", action.node)))
+                places.append(action.node)
+            elif isinstance(action, Evict):
+                there = there._replace(pods=tuple(pod for pod in there.pods if pod.name != action.pod))
+    assert places in ([], ["d"])
+
+
 def test_nothing_moves_before_new_users_are_measured() -> None:
     table = users_of([EAST])
     table.see("new", "elsewhere", NOW)
