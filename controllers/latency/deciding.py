@@ -148,6 +148,7 @@ class Deciding:
         view = _bounded(view, status)
         table, looking = crowd.table.copy(), settling + thread_time() - begun
         decision, seconds = await self._thread.run(partial(per_user.decide, status, spec, view, table, now))
+        crowd.table.waiting = table.waiting
         probe = self._probe(key, spec, view, now)
         nodes = tuple(dict.fromkeys((*view.candidates, *(pod.node for pod in view.pods if pod.node))))
         asked = (Probe(nodes),) if probe is not None and probe <= now else ()

@@ -23,6 +23,9 @@ PATIENCE: Final = timedelta(seconds=5)
 """How long a new user's measurements are awaited before others are placed without them."""
 AWAITED: Final = 0.1
 """Share of the users that is waited for; one of those that bring a pod to move has to be as great (`per_user`)."""
+LONGEST: Final = timedelta(seconds=30)
+"""How long new users are awaited in a row: a great share of them may be new at any time, or one of few may come from
+two networks in turn."""
 RETURNING: Final = timedelta(seconds=30)
 """How long users who have a pod are awaited by a table that has just begun: meters tell of them with each request."""
 ENOUGH: Final = 3
@@ -54,6 +57,8 @@ class UserTable:
         self._users: OrderedDict[str, _User] = OrderedDict()
         self._begun = begun
         self._shared: Mapping[str, str] = {}
+        self.waiting: datetime | None = None
+        """since when new users have been awaited without a break"""
 
     def __len__(self) -> int:
         """Return how many users there are."""
@@ -66,7 +71,7 @@ class UserTable:
     def copy(self) -> UserTable:
         """Return another that does not change with this one, for who decides by it beside those who fill it."""
         found = UserTable(self._begun)
-        found._shared = self._shared
+        found._shared, found.waiting = self._shared, self.waiting
         for user, known in self._users.items():
             found._users[user] = _User(known.place, known.since, known.seen, dict(known.measured))
         return found
@@ -123,7 +128,8 @@ class UserTable:
     def awaited(self, now: datetime, nodes: Iterable[str], former: Iterable[str] = ()) -> datetime | None:
         """Return until when to wait for measurements of new users; None if that is over, or all are there.
 
-        Few new ones among many are not waited for: where some come all the time, nothing would ever be decided.
+        Few new ones among many are not waited for, and others not for long in a row: where some come all the time,
+        nothing would ever be decided.
 
         Args:
             now: the time.
@@ -135,10 +141,18 @@ class UserTable:
         places = {known.place for known in self._users.values() if asked <= known.measured.keys()}
         times = [known.since + PATIENCE for known in self._users.values() if known.place not in places]
         times = [time for time in times if time > now]
-        times = times if len(times) >= AWAITED * len(self._users) else []
+        times = self._for_a_while(times if len(times) >= AWAITED * len(self._users) else [], now)
         if self._begun is not None and any(user not in self._users for user in former):
             times.append(min(self._begun, now) + RETURNING)
         return max((time for time in times if time > now), default=None)
+
+    def _for_a_while(self, times: list[datetime], now: datetime) -> list[datetime]:
+        """Times until when new users are awaited, no later than for so long in a row."""
+        if not times:
+            self.waiting = None
+            return []
+        self.waiting = min(self.waiting or now, now)
+        return [min(time, self.waiting + LONGEST) for time in times]
 
     def measured(self, user: str, node: str) -> Measurement | None:
         """Return what was measured of a user at a node."""

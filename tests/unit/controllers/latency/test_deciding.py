@@ -265,3 +265,16 @@ async def test_users_who_are_heard_of_meanwhile_count_the_next_time() -> None:
     found = await room.choose(1)
     assert found.each is not None
     assert found.each.users == 5
+
+
+async def test_one_of_few_who_comes_from_two_networks_in_turn_does_not_keep_pods_from_moving() -> None:
+    room, moved = Room(), list[int]()
+    for at in range(60):
+        room.hear(at)
+        both = UserRoundTrips("both", (90_000,), 0.0, f"198.51.{at % 2}.7")
+        room.observations.served(KEY, "a", [both], later(at), each=True)
+        found = await room.choose(at)
+        room.measure(at, a=90, b=60, c=10)
+        room.policy = room.policy.model_copy(update={"status": found.status})
+        moved += [at for action in found.actions if isinstance(action, Create)]
+    assert len(moved) == 1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from berth.api.latencypolicy import MAX_ASSOCIATIONS, MAX_MICROSECONDS
-from berth.scheduling.latency.user_table import PATIENCE, UserTable
+from berth.scheduling.latency.user_table import LONGEST, PATIENCE, UserTable
 from berth.scheduling.latency.window import Measurement
 from tests.support.latency import METER, NOW, PROBE, later, measured
 
@@ -174,3 +174,37 @@ def test_a_copy_does_not_change_with_the_table() -> None:
     users.see("u", "west", later(5))
     users.observe("u", [measured("b", 70, 6)])
     assert milliseconds(copied) == {"u": [90, 20]}
+
+
+# How long new users are awaited in a row
+
+
+def test_one_of_few_who_comes_from_two_networks_in_turn_is_awaited_for_a_while_and_no_longer() -> None:
+    """As one identity on two devices: measured anew each time, he kept all pods from moving."""
+    users, longest = table(u="east"), LONGEST.total_seconds()
+    users.observe("u", [measured(node, 10) for node in NODES])
+    found = []
+    for at in range(0, 40, 2):
+        users.see("v", f"place {at % 4}", later(at))
+        found.append(users.awaited(later(at), NODES))
+    assert found[0] == later(PATIENCE.total_seconds())
+    assert [each is not None for each in found] == [at < longest for at in range(0, 40, 2)]
+    assert max(each for each in found if each is not None) == later(longest)
+
+
+def test_after_a_break_new_users_are_awaited_again() -> None:
+    users = table(u="east")
+    assert users.awaited(later(1), NODES) is not None
+    assert users.awaited(later(20), NODES) is None
+    users.see("v", "west", later(31))
+    assert users.awaited(later(31), NODES) == later(36)
+
+
+def test_a_clock_that_is_set_back_keeps_nobody_waiting() -> None:
+    users = UserTable()
+    users.see("u", "east", later(3600))
+    assert users.awaited(later(3600), NODES) is not None
+    users.expire(NOW, timedelta(seconds=300))
+    found = users.awaited(NOW, NODES)
+    assert found is not None
+    assert found <= later(LONGEST.total_seconds())
