@@ -42,7 +42,14 @@ class Icmp:
     """
 
     def __init__(self, timeout: float = PROBE_TIMEOUT) -> None:
-        """Find out what is permitted; ``timeout`` is in seconds."""
+        """Find out what is permitted.
+
+        Args:
+            timeout: in seconds.
+
+        Raises:
+            ExhaustedError: there is no room for a socket, so that it cannot be found out.
+        """
         self._timeout = timeout
         self._privileged = False
         self.permitted = self._try() or self._try(privileged=True)
@@ -73,7 +80,9 @@ class Icmp:
             ping("127.0.0.1", count=1, timeout=0, privileged=privileged)
         except SocketPermissionError:
             return False
-        except (ICMPLibError, OSError):
-            pass  # no loopback, or no answer at once; the socket was permitted
+        except (ICMPLibError, OSError) as error:
+            if exhausted(error):
+                raise ExhaustedError from error
+            # No loopback, or no answer at once; the socket was permitted.
         self._privileged = privileged
         return True

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from agents.node.probing.exhaustion import ExhaustedError
 from agents.node.probing.messages import Order, decode_input, encode_found, encode_round
 from agents.node.probing.responder import Responder
 from agents.node.probing.rounds import Prober, Target
@@ -27,6 +28,8 @@ JITTER: Final = 0.1
 """Share of the interval by which a round comes earlier or later, so that the agents' rounds do not fall together."""
 PORT_TAKEN: Final = 3
 """Exit status when the responder cannot listen."""
+EXHAUSTED: Final = 4
+"""Exit status when there is no room for a socket to find out what may be sent."""
 USER_RATE: Final = 10.0
 """Probes a second to users at most, where nothing else is said."""
 _PR_SET_PDEATHSIG: Final = 1
@@ -96,10 +99,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"responder: {options.address or '*'} port {options.port}: {error.strerror}\n")
         return PORT_TAKEN
     answers = _Answers()
-    orders = _Orders(UserProbes(answers.found, rate=options.user_rate))
+    try:
+        orders = _Orders(UserProbes(answers.found, rate=options.user_rate))
+        prober = Prober(Target("", options.address or "127.0.0.1", responder.port), rate=options.rate)
+    except ExhaustedError:
+        sys.stderr.write("prober: no descriptor or memory is left for a socket\n")
+        return EXHAUSTED
     for loop in (responder.serve, orders.read):
         threading.Thread(target=_end_with, args=(loop,), daemon=True).start()
-    prober = Prober(Target("", options.address or "127.0.0.1", responder.port), rate=options.rate)
     while True:
         order = orders.wait()
         start = time.monotonic()

@@ -6,15 +6,18 @@ import contextlib
 import errno
 import os
 import resource
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 from icmplib import ICMPSocketError, NameLookupError
 
 from agents.node import boot_clock
-from agents.node.probing.exhaustion import exhausted
+from agents.node.probing.exhaustion import ExhaustedError, exhausted
 from agents.node.probing.icmp import Icmp
 from agents.node.probing.measurements import LONGEST_WAIT, Measurements
+from agents.node.probing.prober import EXHAUSTED
 from agents.node.probing.rounds import Prober, Target
 from tests.support.probing import free_port, running_responder
 
@@ -96,3 +99,26 @@ def test_whose_fault_an_error_is(number: int, own: bool, wrapped: bool) -> None:
 
 def test_an_error_without_a_number_is_nobodys_own() -> None:
     assert not exhausted(NameLookupError("nowhere.invalid"))
+
+
+def test_without_descriptors_nobody_knows_what_the_kernel_permits() -> None:
+    """To take it for permitted would have all later probes lost where only the other kind of socket is."""
+    with no_descriptors(), pytest.raises(ExhaustedError):
+        Icmp()
+
+
+def test_a_prober_without_descriptors_ends_and_says_why() -> None:
+    program = (
+        "import os, resource, sys; from agents.node.probing import prober, responder; listen = responder.listen\n"
+        "def last(*where):\n"
+        "    found = listen(*where)\n"
+        "    lowest = os.dup(0); os.close(lowest)\n"
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 3, lowest + 3))  # the responder's own\n"
+        "    return found\n"
+        "responder.listen = last\n"
+        "sys.exit(prober.main(['--address=127.0.0.1', '--port=0', '--interval=1', '--rate=1']))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], input="", capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ended.returncode, ended.stderr) == (EXHAUSTED, "prober: no descriptor or memory is left for a socket\n")
