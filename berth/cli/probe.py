@@ -15,6 +15,7 @@ import typer
 from agents.node import boot_clock
 from agents.node.probing.disturbance import DisturbanceDetector
 from agents.node.probing.exhaustion import ExhaustedError
+from agents.node.probing.icmp import Icmp
 from agents.node.probing.responder import DEFAULT_PORT, Responder
 from agents.node.probing.rounds import EXHAUSTED, Prober, Target
 from agents.node.probing.window import Figures, Window
@@ -25,6 +26,10 @@ from berth.cli.progress import progress_on_stderr
 
 NOT_REACHED: Final = 3
 """Exit status: a host answered nothing."""
+_NO_ICMP: Final = (
+    "berth-agent probe: the kernel does not let this process send ICMP: hosts without a responder show as lost even "
+    "where they answer; run it with a group in net.ipv4.ping_group_range or with CAP_NET_RAW"
+)
 _LONGEST: Final = 100
 """Bytes of a host in an error."""
 _COLUMNS: Final = ("HOST", "ADDRESS", "METHOD", "P50 MS", "P90 MS", "P99 MS", "JITTER MS", "LOSS", "SAMPLES")
@@ -70,6 +75,8 @@ def probe(
     document = {"rounds": rounds, "roundsDropped": dropped, "hosts": figures}
     print_document(document, output, lambda: table(document))
     if any("p50Microseconds" not in host for host in figures):
+        if not Icmp().permitted:
+            typer.echo(_NO_ICMP, err=True)
         raise typer.Exit(NOT_REACHED)
 
 

@@ -70,7 +70,7 @@ def test_what_has_no_address_ends_with_2(host: str, text: str) -> None:
 def test_a_host_that_answers() -> None:
     with running_responder() as peer:
         result = run(f"127.0.0.1:{peer.port}", "--rounds", "2", "-o", "json")
-    assert result.exit_code == 0
+    assert (result.exit_code, result.stderr) == (0, "")
     found = json.loads(result.stdout)
     (host,) = found["hosts"]
     assert found["rounds"] == 2
@@ -87,6 +87,7 @@ def test_one_that_does_not_ends_with_3() -> None:
     assert heading.split()[:3] == ["HOST", "ADDRESS", "METHOD"]
     assert answers.split()[2] == "TCP"
     assert silent.split()[2:] == ["-", "-", "-", "-", "-", "100.0", "%", "0"]
+    assert "does not let this process send ICMP: hosts without a responder show as lost" in result.stderr
 
 
 def test_disturbed_rounds_are_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
