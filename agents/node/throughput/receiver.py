@@ -1,7 +1,8 @@
 """The receiving end of a throughput test: says how much may be sent, counts what comes, says what that was.
 
 Greeting: the bytes that the sender may send, 0 if it may send none. Answer, once the sender has ended or has sent
-all that it may: the bytes that came, and the microseconds from the first of them to the last.
+all that it may: the bytes that came, and the microseconds that they took at the rate of those after the first read: how
+long the bytes of that one took nobody knows.
 """
 
 from __future__ import annotations
@@ -88,18 +89,20 @@ class Receiver:
         loop = asyncio.get_running_loop()
         connection.setblocking(False)
         await loop.sock_sendall(connection, GREETING.pack(allowed))
-        received, began, ended, blocks = 0, 0.0, 0.0, 0
+        received, first, began, ended, blocks = 0, 0, 0.0, 0.0, 0
         try:
             while received < allowed:
                 size = await loop.sock_recv_into(connection, memoryview(self._buffer)[: allowed - received])
                 if not size:
                     break
                 ended = time.perf_counter()
-                began = began or ended
+                if not blocks:
+                    began, first = ended, size
                 received += size
                 blocks += 1
                 if not blocks % BLOCKS_IN_A_ROW:
                     await asyncio.sleep(0)
         finally:
             self._ledger.add(sender, received, time.monotonic())
-        await loop.sock_sendall(connection, ANSWER.pack(received, round((ended - began) * 1e6)))
+        seconds = (ended - began) * received / (received - first) if received > first else 0.0
+        await loop.sock_sendall(connection, ANSWER.pack(received, round(seconds * 1e6)))

@@ -22,7 +22,7 @@ class Throughput(NamedTuple):
     octets: int
     """bytes"""
     seconds: float
-    """from the first byte to the last"""
+    """that they took"""
 
     @property
     def bits_per_second(self) -> int:

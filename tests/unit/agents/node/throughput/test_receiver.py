@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import itertools
 import socket
+import time
 
 import pytest
 
@@ -31,6 +33,31 @@ async def test_it_counts_what_comes_and_how_long_that_took() -> None:
         _, other, left = await connect(receiver)
         assert left == 400
         other.close()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "microseconds"),
+    [
+        pytest.param([600], 0, id="one-read-says-nothing"),
+        pytest.param([600, 400], 2_500_000, id="the-first-read-is-as-fast-as-the-second"),
+        pytest.param([100, 200, 700], 2_222_222, id="three-reads"),
+    ],
+)
+async def test_the_rate_is_that_of_what_comes_after_the_first_read(
+    sizes: list[int], microseconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes of the first read were on their way for a time that nobody measured."""
+    arriving, now = iter([*sizes, 0]), itertools.count(10.0)
+
+    async def arrive(*_: object) -> int:
+        return next(arriving)
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "sock_recv_into", arrive)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(now))
+    async with running_receiver(10_000) as receiver:
+        reader, writer, _ = await connect(receiver)
+        assert ANSWER.unpack(await reader.readexactly(ANSWER.size)) == (sum(sizes), microseconds)
+        writer.close()
 
 
 async def test_one_that_sends_more_than_it_may_is_cut_off() -> None:
