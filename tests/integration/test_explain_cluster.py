@@ -221,7 +221,7 @@ def test_a_stated_pod_is_judged_wherever_it_is(shop: Shop) -> None:
         (("node", "us-east-a-01", "--pod", "nobody"), "there is no Pod 'nobody' in namespace 'shop'"),
         (("pod", "nobody"), "there is no Pod 'nobody' in namespace 'shop'; `kubectl get pods -A` lists them"),
         (("appgroup", "nothing"), "there is no AppGroup 'nothing' in namespace 'shop'; `kubectl get appgroups -A`"),
-        (("pod", "../secrets"), "there is no Pod '../secrets' in namespace"),
+        (("pod", "../secrets"), "'../secrets' is no name of a Pod; `kubectl get pods` lists names"),
     ],
     ids=["node", "pod for a node", "pod", "appgroup", "a name that is a path"],
 )
