@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -19,6 +19,7 @@ from berth.network.groups import Group, GroupKey
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.large_pods import cut_down
+from berth.scheduling.cache.pod_templates import PodTemplateInfo
 from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.configuration import PlacementConfiguration
 from berth.scheduling.cycle import CycleListener, SchedulingCycle
@@ -29,14 +30,17 @@ from berth.scheduling.messages import ABSENT, CUT_SHORT, Message, failed_schedul
 from berth.scheduling.plugins.node_affinity import NodeAffinity
 from berth.scheduling.plugins.taint_toleration import TaintToleration
 from berth.scheduling.queue import SchedulingQueue
-from berth.scheduling.queue_entry import EntryKey
+from berth.scheduling.queue_entry import EntryKey, QueueEntry
 from berth.scheduling.simulation.budget_clock import BudgetClock
 from berth.scheduling.simulation.daemons import add_daemon_tolerations, pin_to_node
 from berth.scheduling.simulation.defaults import DEFAULT_SCHEDULER
 from berth.scheduling.simulation.inputs import Inputs
+from berth.scheduling.turns import selects
 
 Progress = Callable[[str, int, int], None]
 """(what is done, how much of it, of how much; 0 when that is not known)."""
+FEW = 16
+"""Templates of pods that have got a node since, of which it is asked whom they help: with more, all are tried again."""
 
 
 def silent(_what: str, _done: int, _total: int) -> None:
@@ -122,6 +126,7 @@ class _Planner(CycleListener):
         self._notes: dict[str, None] = {}
         self._why: dict[str, Message] = {}
         self._waiting: dict[str, Pod] = {}
+        self._compiled: dict[str, PodTemplateInfo] = {}
         self.result = Simulation(self._cache, configuration)
 
     def feed(self, inputs: Inputs) -> None:
@@ -240,18 +245,46 @@ class _Planner(CycleListener):
         return self.result
 
     def _drain(self, total: int) -> None:
-        """Schedule all that is due; pods with rules about other pods again, as long as others get nodes."""
+        """Schedule all that is due; pods with rules about other pods again, as long as these get nodes."""
         while True:
-            before = len(self._waiting)
+            before, first = len(self._waiting), len(self.result.placed)
             while (entry := self._queue.pop()) is not None:
                 self._budgets.begin()
                 self._cycle.schedule_one(entry)
                 self._progress("planning", total - len(self._waiting), total)
             if len(self._waiting) == before:
                 return
-            for entry in list(self._queue.entries()):
-                if entry.follows_pods:
-                    self._queue.activate(entry.key)
+            for key in self._helped([item.decision.pod for item in self.result.placed[first:]]):
+                self._queue.activate(key)
+
+    def _helped(self, came: Sequence[Pod]) -> list[EntryKey]:
+        """Entries that these pods may help, which have got a node; all with rules about others where that is quicker.
+
+        Else each of a chain of pods, of which each must be near the next, would have all others tried again.
+        """
+        entries = [entry for entry in self._queue.entries() if entry.follows_pods]
+        compiled = {info.template.key: info.template for info in map(self._cache.state.info, came)}
+        if len(compiled) > FEW:
+            return [entry.key for entry in entries]
+        return [
+            entry.key
+            for entry in entries
+            if entry.looked_at
+            or any(
+                selects(self._cache.state, rules, template)
+                for rules in self._rules_of(entry)
+                for template in compiled.values()
+            )
+        ]
+
+    def _rules_of(self, entry: QueueEntry) -> Iterable[PodTemplateInfo]:
+        """Compiled templates of an entry's pods."""
+        found: dict[bytes, PodTemplateInfo] = {}
+        for uid, pod in entry.pods.items():
+            if uid not in self._compiled:
+                self._compiled[uid] = self._cache.state.info(pod).template
+            found[self._compiled[uid].key] = self._compiled[uid]
+        return found.values()
 
     # What the cycle tells, see CycleListener.
 

@@ -10,6 +10,8 @@ from berth.network.groups import GroupKey
 from berth.network.routing import Routing
 from berth.scheduling.cache.services import WorkloadRouting
 from berth.scheduling.configuration import PlacementConfiguration, Profile
+from berth.scheduling.cycle import SchedulingCycle
+from berth.scheduling.queue_entry import QueueEntry
 from berth.scheduling.simulation.simulate import Simulation, simulate
 from tests.support import builders, plans
 
@@ -56,6 +58,26 @@ def test_an_incomplete_group_gets_its_second_chance(after_wait: str, names: set[
     assert set(placed(result)) == names
     assert {item.waited for item in result.placed} == ({waited} if waited is not None else set())
     assert result.groups == {GroupKey("default", "shop"): "berth-scheduler"}
+
+
+def test_a_chain_of_pods_has_no_others_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each must be near the next one, which comes after it: every round places one, and could look at all others."""
+    pods, tried = [], list[str]()
+    for number in range(20):
+        near = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": str(number + 1)}}}
+        required = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
+        rules: dict[str, Any] = {"affinity": required} if number < 19 else {}
+        pods.append(plans.pod(f"p{number:02}", **rules))
+        pods[-1]["metadata"]["labels"]["app"] = str(number)
+    once = SchedulingCycle.schedule_one
+
+    def counted(cycle: SchedulingCycle, entry: QueueEntry) -> None:
+        tried.append(entry.key.name)
+        once(cycle, entry)
+
+    monkeypatch.setattr(SchedulingCycle, "schedule_one", counted)
+    assert len(placed(simulated(plans.node("n1", cpu="64"), *pods))) == 20
+    assert len(tried) == 20 + 19
 
 
 def test_a_pod_that_follows_another_is_tried_until_nothing_changes() -> None:
