@@ -16,7 +16,10 @@ from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from berth.network.costs import NetworkCosts
 
 SETTLE_SECONDS = 2.0
-"""The longest that an AppGroup which could be planned waits for network data."""
+"""The longest that an AppGroup which could be planned waits for a NetworkTopology, and for Services."""
+WEIGHTS_SECONDS = 5.0
+"""The longest that it waits for the computed weights of a NetworkTopology that is there. Another process
+writes them, which takes its time on a machine that is busy."""
 POLL_SECONDS = 0.1
 """How soon a group in its window is looked at again."""
 _COMPUTED = frozenset((WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF))
@@ -44,10 +47,10 @@ class SettlingWindow:
     ) -> float | None:
         """When to look again at a group of which no pod has a node; None when there is nothing to wait for.
 
-        A window begins when a group could have been planned for the first time. It ends after :data:`SETTLE_SECONDS`,
-        with the computed weights and the Services, or when its NetworkTopology, as it was made or edited last, has gone
-        without them for as long: the controller that computes them does not run then, or has no measurements, and later
-        groups need not wait for it again.
+        A window begins when a group could have been planned for the first time. It ends with the computed weights and
+        the Services, after :data:`SETTLE_SECONDS` without a NetworkTopology or a Service, or when its NetworkTopology,
+        as it was made or edited last, has gone without computed weights for :data:`WEIGHTS_SECONDS`: the controller
+        that computes them does not run then, or has no measurements, and later groups need not wait for it again.
 
         Args:
             group: identity of the AppGroup, such as its uid; a new one has a window of its own.
@@ -59,11 +62,12 @@ class SettlingWindow:
         if not weights and not unserved:
             return None
         now = self.clock()
-        since = self._begun(group, now)
+        waited = now - self._begun(group, now)
+        waits = waited < SETTLE_SECONDS and (unserved or not costs.source)
         if weights and costs.source:
-            of_topology = self._begun(("topology", costs.uid, costs.generation), now)
-            since = since if unserved else min(since, of_topology)
-        return now + POLL_SECONDS if now - since < SETTLE_SECONDS else None
+            of_topology = now - self._begun(("topology", costs.uid, costs.generation), now)
+            waits |= max(waited, of_topology) < WEIGHTS_SECONDS
+        return now + POLL_SECONDS if waits else None
 
     def tell(self, group: Hashable) -> bool:
         """Whether to tell that a group's window ended without something: the first time, and not at every attempt."""
@@ -78,8 +82,8 @@ class SettlingWindow:
         """
         if key not in self._since and len(self._since) >= REMEMBERED:
             earliest = next(iter(self._since))
-            if now - self._since[earliest] < SETTLE_SECONDS:
-                return now - SETTLE_SECONDS
+            if now - self._since[earliest] < WEIGHTS_SECONDS:
+                return now - WEIGHTS_SECONDS
             del self._since[earliest]
         return self._since.setdefault(key, now)
 

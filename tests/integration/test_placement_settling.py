@@ -15,7 +15,7 @@ import yaml
 from hack.harness.cluster import DEMO_TOPOLOGY, REPOSITORY, eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.chosen_constants import chosen_constants
+from tests.support.chosen_constants import PATIENT, chosen_constants
 from tests.support.placing import Stage
 
 FILES = ("01-appgroup-online-boutique", "02-networktopology", "03-online-boutique-deployments")
@@ -27,7 +27,7 @@ TRIES = 12
 def controllers(
     module_cluster: Callable[..., LocalCluster], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[LocalCluster, ControllerProcess]]:
-    """A cluster with the demo's nodes and all controllers; within the usual two seconds a busy machine does little."""
+    """A cluster with the demo's nodes and all controllers; within the usual seconds a busy machine does little."""
     cluster = module_cluster()
     cluster.create_nodes(DEMO_TOPOLOGY)
     directory = tmp_path_factory.mktemp("controllers")
@@ -36,7 +36,7 @@ def controllers(
         kubeconfig=cluster.kubeconfig,
         directory=directory,
         arguments=["--no-leader-elect"],
-        environment=chosen_constants(directory / "constants", **{"berth.scheduling.settling.SETTLE_SECONDS": 600.0}),
+        environment=chosen_constants(directory / "constants", **PATIENT),
     ) as process:
         yield cluster, process.wait_ready()
 

@@ -1,7 +1,7 @@
 """What was applied with an application is late: Services on their watch, weights that another controller computes.
 
-Pods wait for both up to two seconds, which are more where a test is about what comes in time: on a busy machine nothing
-does. Who waits, how long and what is told: test_cycle_settling.py of the unit tests.
+Pods wait for Services up to two seconds and for weights up to five, which are more where a test is about what comes in
+time: on a busy machine nothing does. Who waits, how long and what is told: test_cycle_settling.py of the unit tests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.chosen_constants import chosen_constants
+from tests.support.chosen_constants import PATIENT, chosen_constants
 from tests.support.faults import Fault, FaultProxy
 from tests.support.placing import Stage, chain
 
@@ -51,7 +51,7 @@ def patient(proxy: FaultProxy, tmp_path: Path) -> Iterator[ControllerProcess]:
         kubeconfig=proxy.kubeconfig,
         directory=tmp_path,
         arguments=["--no-leader-elect"],
-        environment=chosen_constants(tmp_path / "constants", **{"berth.scheduling.settling.SETTLE_SECONDS": 600.0}),
+        environment=chosen_constants(tmp_path / "constants", **PATIENT),
     ) as process:
         yield process.wait_ready()
 

@@ -20,6 +20,9 @@ if sys.orig_argv[1:2] == ["-c"]:  # the controller, and not who starts it
 """
 """Gives constants of modules other values, before others import those modules."""
 
+PATIENT: Final = {f"berth.scheduling.settling.{name}": 600.0 for name in ("SETTLE_SECONDS", "WEIGHTS_SECONDS")}
+"""AppGroups wait for network data however long it takes."""
+
 
 def chosen_constants(directory: Path, **constants: float) -> dict[str, str]:
     """Return variables for a process whose constants have these values.

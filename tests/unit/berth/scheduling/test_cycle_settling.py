@@ -17,7 +17,7 @@ from berth.scheduling.decision import Decision
 from berth.scheduling.messages import Message
 from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey
-from berth.scheduling.settling import SETTLE_SECONDS, SettlingWindow
+from berth.scheduling.settling import SETTLE_SECONDS, WEIGHTS_SECONDS, SettlingWindow
 from tests.support import kinds
 from tests.support.placement import Clock, chain, group_object, lone, member, zoned
 
@@ -157,7 +157,7 @@ def test_a_topology_that_was_waited_for_in_vain_does_not_end_the_wait_for_servic
     stage.network("UserDefined")
     stage.shop()
     stage.schedule()
-    stage.schedule(seconds=SETTLE_SECONDS)
+    stage.schedule(seconds=WEIGHTS_SECONDS)
     stage.replicas("other")
     assert stage.schedule() == {"pa", "pb"}
     stage.service("b", trafficDistribution="PreferSameZone")
