@@ -23,7 +23,7 @@ from berth.kube.resources import (
     SERVICES,
     Resource,
 )
-from berth.scheduling.cache.large_pods import BOUNDED_PODS, BoundedPod, cut_down
+from berth.scheduling.cache.large_pods import BOUNDED_PODS, cut_down
 from berth.scheduling.cache.pod_templates import PodTemplateCache
 from berth.scheduling.cache.volumes import StorageObject, claim_keys
 from berth.scheduling.simulation.inputs import READ
@@ -90,7 +90,9 @@ async def read_node_facts(
 
 
 def _pod(item: dict[str, Any]) -> Pod:
-    return msgspec.convert(without_null_fields(item, Pod), BoundedPod)
+    pod = msgspec.convert(without_null_fields(item, Pod), Pod)
+    cut_down(pod)  # and not as it is followed: its decision is told of, which is an annotation
+    return pod
 
 
 def _bound(item: dict[str, Any]) -> str:
