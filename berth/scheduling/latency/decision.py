@@ -61,8 +61,7 @@ def decide(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, now
     found = _aim(Situation(spec, knowledge.by_name(status), _without_moves(view, status), now, awaiting))
     times = [measuring.due_at(status, now)] if view.active and measuring.answers(status, spec, now) else []
     times += [(status.probed_time or now) + measuring.ANSWERED_WITHIN] if awaiting else []
-    times += [(move.ready_time or move.start_time) + moves.PATIENCE for move in moves.open_moves(status)]
-    times += [move.ready_time + moves.TRIAL for move in moves.open_moves(status) if move.ready_time]
+    times += moves.look_at(status)
     times += [known.rejected_until for known in status.nodes if known.rejected_until is not None]
     if isinstance(found, Steer) and not moves.open_moves(status):
         actions.append(found)
@@ -150,7 +149,8 @@ def _with_both(
     if move.outcome is not Outcome.EVICTING and not _pays(move, status):
         return _give_up(status, move, view, now)
     why = f"the pod on {target.node} that replaces it is ready"
-    return moves.replace(status, move, outcome=Outcome.EVICTING, ready_time=ready), [Evict(source.name, why)]
+    status = moves.replace(status, move, outcome=Outcome.EVICTING, ready_time=ready)
+    return status, evict_one({source.name}, view, view.replicas if moves.is_held(ready, now) else 0, why)
 
 
 def _aim(situation: Situation) -> Wish | Steer | None:

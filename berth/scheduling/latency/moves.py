@@ -29,6 +29,9 @@ LIE: Final = 1.25
 """By which factor a node may be farther than it seemed before it is remembered as bad."""
 TRIAL: Final = timedelta(seconds=15)
 """How long a new pod on a node that nobody had measured has to serve somebody before the old one goes in any case."""
+HELD: Final = timedelta(minutes=1)
+"""How long an old pod that serves stays where fewer others serve than should: one that was restarted is back by then,
+and one that is broken for good keeps none from moving."""
 OPEN: Final = frozenset({Outcome.CREATING, Outcome.TRYING, Outcome.EVICTING})
 """Outcomes of moves that go on."""
 
@@ -80,6 +83,21 @@ def judge(status: LatencyPolicyStatus, now: datetime) -> LatencyPolicyStatus:
 def overdue(move: Move, now: datetime) -> bool:
     """Return whether a move takes too long."""
     return whole(now) - (move.ready_time or move.start_time) >= PATIENCE
+
+
+def look_at(status: LatencyPolicyStatus) -> list[datetime]:
+    """Return when time alone may change something for moves that go on; some of it is over."""
+    going = open_moves(status)
+    since = [move.ready_time for move in going if move.ready_time is not None]
+    return [
+        *((move.ready_time or move.start_time) + PATIENCE for move in going),
+        *(time + delay for time in since for delay in (TRIAL, HELD)),
+    ]
+
+
+def is_held(ready_time: datetime, now: datetime) -> bool:
+    """Return whether the old pod of a move stays where fewer others serve than should; `ready_time` of the new pod."""
+    return now - ready_time < HELD
 
 
 def on_trial(move: Move, known: NodeStatus | None, now: datetime) -> bool:

@@ -86,7 +86,7 @@ def decide(
         status = status.model_copy(update={"plan": plan})
         # While pods are to come, one that moves would take the place of one of these.
         wish = _step(plan, spec, view, costs) if len(view.pods) >= wanted else None
-    times = [(move.ready_time or move.start_time) + moves.PATIENCE for move in moves.open_moves(status)]
+    times = moves.look_at(status)
     times += [awaited] if awaited else []
     times += [min(each.last_seen_time for each in associations) + expiry + _SECOND] if associations else []
     times += [sizing.shrinks_at(status.fewer_time, spec)] if status.fewer_time else []
