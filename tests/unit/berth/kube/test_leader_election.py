@@ -166,7 +166,7 @@ async def test_a_write_that_waited_too_long_for_its_turn_is_not_sent() -> None:
     def answer(request: Request) -> Answer:
         nonlocal held
         held = False  # while the first is under way and the second waits for the only connection
-        return Answer(200, {"metadata": {"resourceVersion": "1"}} if request.method == "GET" else {})
+        return Answer(200, {"metadata": {"resourceVersion": "1"}, "items": []} if request.method == "GET" else {})
 
     def check() -> float:
         if not held:
@@ -189,7 +189,7 @@ async def test_a_write_is_given_up_before_anybody_else_may_lead() -> None:
     def answer(request: Request) -> Answer:
         if request.method != "GET":
             assert answered.wait(30)
-        return Answer(200, {"metadata": {"resourceVersion": "1"}})
+        return Answer(200, {"metadata": {"resourceVersion": "1"}, "items": []})
 
     with api_server(answer) as server:
         # The client itself would wait for thirty seconds.
