@@ -144,10 +144,14 @@ class Options:
         value: Floats = share @ paid(model, model.plain(number), endpoints, here, total).T
         if limit is None:
             return value
-        beyond, there = reached_beyond(model, limit, endpoints), model.placed[caller]
-        more = beyond > reached_beyond(model, limit, model.placed[target.callee]) + NOTHING
+        # Calls of pods that go later, and those to them, keep to limits as well.
+        kept = model.leaving[target.callee]
+        beyond = reached_beyond(model, limit, endpoints + kept)
+        more = beyond > reached_beyond(model, limit, model.placed[target.callee] + kept) + NOTHING
+        there = model.placed[caller]
+        homes = there + model.leaving[caller] > 0
         # What pods that are placed already reached before is no fault of the plan.
-        broken = (callers > there).astype(np.float64) @ (beyond > 0).T + ((there > 0) & more).any(axis=1)
+        broken = (callers > there).astype(np.float64) @ (beyond > 0).T + (homes & more).any(axis=1)
         return np.where(broken > 0, np.inf, value)
 
     def _parts(self) -> Iterator[tuple[set[int], Part]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -17,6 +18,7 @@ from bench.replicas_core.small import small_problem
 from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.hard import keeps_rules
+from berth.scheduling.replicas.problem import Edge
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.exact import Exact, unpunished
 from tests.support.counts import books_of, filled, nodes, problem, state_of
@@ -101,6 +103,19 @@ def test_what_is_too_large_is_left_as_it_is(draft: Callable[[], Draft]) -> None:
     planned = made.books.planned.copy()
     assert not finish(Exact(made, UNLIMITED, STEPS).run())
     assert np.array_equal(made.books.planned, planned)
+
+
+@pytest.mark.parametrize("old", [pytest.param(0, id="a caller"), pytest.param(1, id="an endpoint")])
+def test_limits_of_what_goes_later_are_kept(old: int) -> None:
+    """Both would be cheapest beside what the second of them calls, in the other region."""
+    calls = [Edge(caller=0, callee=1, max_cost=5.0), Edge(caller=1, callee=2)]
+    asked = problem(1, 1, 0, edges=calls, placed={2: {7: 1}})
+    workloads = [replace(one, leaving={0: 1} if number == old else {}) for number, one in enumerate(asked.workloads)]
+    draft = Draft(books_of(replace(asked, workloads=workloads)))
+    search = Exact(draft, UNLIMITED, STEPS)
+    assert finish(search.run())
+    assert search.best is not None
+    assert keeps_rules(draft.books)
 
 
 def test_where_no_placement_exists_that_is_proved() -> None:
