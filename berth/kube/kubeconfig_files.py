@@ -7,6 +7,7 @@ No message has anything of a user in it: messages go to logs.
 from __future__ import annotations
 
 import os
+from os.path import exists, expanduser
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,8 +37,9 @@ class KubeconfigFiles(KubeConfigMerger):
             OSError: one cannot be read.
             ConnectionConfigError: one is no kubeconfig.
         """
-        if not any(path and Path(path).expanduser().exists() for path in paths.split(os.pathsep)):
-            # The library would log so as well, as a line of its own before the error of a command.
+        if not any(path and exists(expanduser(path)) for path in paths.split(os.pathsep)):
+            # The library would log so as well, as a line of its own before the error of a command. Asked as it asks:
+            # pathlib ends with an error at a home that nobody has, and at a name that is too long.
             raise FileNotFoundError("no such file")
         self._empty = True
         super().__init__(paths)

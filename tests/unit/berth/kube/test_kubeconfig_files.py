@@ -171,7 +171,17 @@ async def test_one_that_is_nested_without_end_is_told(tmp_path: Path, document: 
         await load_connection(kubeconfig=written(tmp_path / "k", document))
 
 
-@pytest.mark.parametrize("paths", ["{0}/none", "{0}/none:{0}/neither", "~/none", ":"])
+@pytest.mark.parametrize(
+    "paths",
+    [
+        pytest.param("{0}/none", id="one"),
+        pytest.param("{0}/none:{0}/neither", id="two"),
+        pytest.param("~/none", id="at home"),
+        pytest.param("~nobody-has-this-name/none", id="at the home of nobody"),
+        pytest.param("{0}/" + 300 * "n", id="a name that no file can have"),
+        pytest.param(":", id="none"),
+    ],
+)
 async def test_files_that_are_not_there_are_told_once(
     tmp_path: Path, paths: str, caplog: pytest.LogCaptureFixture
 ) -> None:
