@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import ssl
 from functools import partial
 from typing import cast
@@ -37,7 +38,9 @@ class Site:
         self._context = context
         self._most = most
         self._server: asyncio.Server | None = None
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
+        # Idle ones make room for others. aiohttp would close them, which keeps what a peer has not read, out of reach.
+        idle = 3630.0 if most is None else math.inf
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0, keepalive_timeout=idle)
 
     async def start(self) -> None:
         """Listen.
@@ -66,5 +69,9 @@ class Site:
         if self._most is not None:
             opened = server.connections
             for oldest in opened[: max(0, len(opened) + 1 - self._most)]:
+                transport = oldest.transport
                 oldest.force_close()
+                if transport is not None:
+                    # Closed, it would keep what its peer does not read, and be counted as the oldest for ever.
+                    transport.abort()
         return server()

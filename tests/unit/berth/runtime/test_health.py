@@ -82,6 +82,31 @@ async def test_whoever_holds_connections_open_does_not_take_all_memory(checks: C
         await server.stop()
 
 
+async def test_whoever_does_not_read_what_was_asked_for_keeps_no_connection(checks: Checks) -> None:
+    size = 32 * 2**20  # more than what is on its way
+    checks.add_ready("large", lambda: "x" * size)
+    server = HealthServer(checks, host="127.0.0.1", port=0)
+    await server.start()
+    opened: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    try:
+        for number in range(MAX_CONNECTIONS + 1):
+            opened.append(await asyncio.open_connection("127.0.0.1", server.port))
+            if not number:
+                opened[0][1].write(b"GET /readyz HTTP/1.1\r\nHost: berth\r\n\r\n")
+                assert await opened[0][0].readline() == b"HTTP/1.1 503 Service Unavailable\r\n"
+        assert (await fetch(server.port, "/healthz"))[:2] == (200, "ok\n")
+        read = 0
+        async with asyncio.timeout(60):
+            with contextlib.suppress(ConnectionResetError):
+                while part := await opened[0][0].read(2**20):
+                    read += len(part)
+        assert read < size
+    finally:
+        for _, writer in opened:
+            writer.close()
+        await server.stop()
+
+
 async def test_server_shows_checks_and_metrics(checks: Checks) -> None:
     server = HealthServer(checks, host="127.0.0.1", port=0)
     await server.start()
