@@ -86,10 +86,12 @@ class LeaderElection:
         refusal = self._lock.refusal if self._lock is not None else None
         if refusal is None:
             return None
-        return (
-            f"lease {self._namespace}/{self._name} cannot be had ({refusal}); "
-            f"allow this account to get, create and update leases in {self._namespace}"
+        remedy = (
+            f"create the namespace {self._namespace}, or name another one"  # else a missing Lease is made
+            if refusal.not_found
+            else f"allow this account to get, create and update leases in {self._namespace}"
         )
+        return f"lease {self._namespace}/{self._name} cannot be had ({refusal}); {remedy}"
 
     def check(self) -> float:
         """Allow a write that only the leader may make, and say how many seconds it may take: then others may lead.

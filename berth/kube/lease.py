@@ -141,8 +141,8 @@ class LeaseLock:
         self._deadline = -math.inf
         self._sent = -math.inf
         """when the last write was sent, by the boot clock"""
-        self.refusal: str | None = None
-        """what the API server refuses this candidate for good, in its words; None once an attempt went well"""
+        self.refusal: ApiError | None = None
+        """what the API server refuses this candidate for good; None once an attempt went well"""
 
     @property
     def held(self) -> bool:
@@ -209,7 +209,7 @@ class LeaseLock:
         except ApiError as error:
             if not error.conflict:
                 if not error.retryable:
-                    self.refusal = str(error)
+                    self.refusal = error
                 log.warning("lease attempt failed", lease=self._name, error=str(error))
         except TRANSPORT_ERRORS as error:
             log.warning("lease attempt failed", lease=self._name, error=str(error) or repr(error))

@@ -35,12 +35,15 @@ class StoredLease:
         self.version = 0
         self.refusing = False
         self.forbidden = ""
+        self.no_namespace = False
 
     def answer(self, request: Request) -> Answer:
         if self.refusing:
             return refusal(503, "ServiceUnavailable")
         if request.method == self.forbidden:
             return refusal(403, "Forbidden")
+        if self.no_namespace:
+            return refusal(404, "NotFound")
         if request.method == "GET":
             return Answer(200, self.document) if self.document else refusal(404, "NotFound")
         self.version += 1
@@ -142,6 +145,24 @@ async def test_a_missing_right_is_told_until_it_is_there(
         "allow this account to get, create and update leases in ns"
     )
     stored.forbidden = ""
+    await run
+
+
+async def test_a_missing_namespace_is_told_until_it_is_there(
+    server: ApiServer, stored: StoredLease, tmp_path: Path
+) -> None:
+    stored.no_namespace = True
+    election = await election_on(server, tmp_path)
+
+    async def work() -> None:
+        assert election.problem() is None
+
+    run = asyncio.ensure_future(election.run(work))
+    await until(lambda: election.problem() is not None, what="the problem is told")
+    assert election.problem() == (
+        "lease ns/berth-test cannot be had (404 NotFound: words); create the namespace ns, or name another one"
+    )
+    stored.no_namespace = False
     await run
 
 
