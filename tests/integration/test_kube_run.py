@@ -132,9 +132,10 @@ def test_a_namespace_without_permission_is_told_and_waited_for(
     path = cluster.service_account_kubeconfig(namespace, "default", path=tmp_path / "k")
     options = ["--kubeconfig", str(path), "--health-host", "127.0.0.1", "--health-port", "0"]
     with berth("run", "probe", *options, "--lease-namespace", namespace, mode="wait") as process:
+        # In this order: of attempts there are more, whichever comes first.
+        port = process.until("started")["health_port"]
         failure = process.until("lease attempt failed")
         assert 'cannot get resource "leases"' in failure["error"]
-        port = process.until("started")["health_port"]
         eventually(
             lambda: page(port, "/readyz"),
             accept=lambda text: f"lease of probe: lease {namespace}/berth-probe cannot be had (403 Forbidden: " in text,
