@@ -15,7 +15,6 @@ from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.lasting import lasting_first
 from berth.scheduling.replicas.model import LARGE, Model
 from berth.scheduling.replicas.near import near_enough
-from berth.scheduling.replicas.order import has_order
 from berth.scheduling.replicas.problem import Counts, Problem
 from berth.scheduling.replicas.result import Plan, result_of
 from berth.scheduling.replicas.runner_ups import runner_ups
@@ -77,7 +76,8 @@ def plan(
         yield from budget.pause(BEFORE_LONG)
         draft = yield from _search(model, budget, effort, rng)
         quality = yield from _quality(draft, budget)
-        if partial and not quality.whole:
+        # Moves do not see limits of what goes later: only the check of a whole plan does.
+        if quality.broken or (partial and not quality.whole):
             yield from repair(draft, budget, rng, effort.rescue)
             quality = yield from _quality(draft, budget)
         if best is None or quality < best[0]:
@@ -123,7 +123,7 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
         yield from _place(draft, rows, budget, effort)
     yield from budget.pause()
     waiting = [row for row, count in enumerate(model.replicas) if count]
-    if draft.at_floor(waiting) and has_order(draft.books):
+    if draft.at_floor(waiting) and keeps_rules(draft.books):
         return draft
     # Exact search knows nothing of interference: it finds a plan where there is none yet.
     together = draft.books.interference.active

@@ -20,9 +20,10 @@ from berth.network.routing import Routing
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.plan import Effort, plan
-from berth.scheduling.replicas.problem import Nodes, PodSet, Prices, Problem, Workload
+from berth.scheduling.replicas.problem import Edge, Nodes, PodSet, Prices, Problem, Workload
 from berth.scheduling.replicas.result import Plan
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
+from tests.support import counts
 
 OPTIMA: dict[str, float | None] = json.loads(
     (Path(__file__).parents[4] / "data" / "replica_optima.json").read_text(encoding="utf-8")
@@ -207,3 +208,17 @@ def test_no_nodes_no_plan() -> None:
     nodes = cluster(0, 1)
     answer = finish(plan(boutique(nodes=nodes), partial=True))
     assert answer.missing == (3,) * 11
+
+
+@pytest.mark.parametrize("replicas", [pytest.param(1, id="one of each, on one node"), pytest.param(8, id="many")])
+@pytest.mark.parametrize("old", [pytest.param(0, id="callers"), pytest.param(1, id="endpoints")])
+def test_a_plan_keeps_limits_of_what_goes_later(old: int, replicas: int) -> None:
+    """All would be cheapest beside what the second of them calls, in the other region."""
+    calls = [Edge(caller=0, callee=1, max_cost=5.0), Edge(caller=1, callee=2)]
+    asked = counts.problem(replicas, replicas, 0, edges=calls, placed={2: {7: 1}})
+    workloads = [
+        replace(one, leaving={0: replicas} if number == old else {}) for number, one in enumerate(asked.workloads)
+    ]
+    answer = finish(plan(replace(asked, workloads=workloads)))
+    assert answer.missing == (0, 0, 0)
+    assert {node for nodes in answer.counts for node in nodes} <= {0, 1, 2, 3}
