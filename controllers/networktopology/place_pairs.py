@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, TypeGuard
 
@@ -22,6 +23,11 @@ class PlacePairs(Collection[Pair]):
         self._group_of = {place: group for group in groups for place in group}
         self._left_out = frozenset(pair for pair in left_out if self._is_pair(pair))
         self._all = sum(len(group) * (len(group) - 1) for group in groups)
+        left_out_of = Counter(origin for origin, _ in self._left_out)
+        # Of the others there is nothing to tell, and they are most of them where few pairs are without a cost.
+        self._origins = sorted(place for place, group in self._group_of.items() if left_out_of[place] < len(group) - 1)
+        self.links = self._all // 2 - sum(a < b and (b, a) in self._left_out for a, b in self._left_out)
+        """How many there are, those of both directions as one."""
 
     def without(self, pairs: Collection[Pair]) -> PlacePairs:
         """Return those that are not among others."""
@@ -31,18 +37,13 @@ class PlacePairs(Collection[Pair]):
         """Return how many there are."""
         return self._all - len(self._left_out)
 
-    @property
-    def links(self) -> int:
-        """How many there are, those of both directions as one."""
-        return self._all // 2 - sum(a < b and (b, a) in self._left_out for a, b in self._left_out)
-
     def __contains__(self, item: object) -> bool:
         """Return whether a pair is one of them."""
         return self._is_pair(item) and item not in self._left_out
 
     def __iter__(self) -> Iterator[Pair]:
         """Iterate over them, sorted; who wants the first few has no work with the others."""
-        for origin in sorted(self._group_of):
+        for origin in self._origins:
             for destination in self._group_of[origin]:
                 pair = (origin, destination)
                 if origin != destination and pair not in self._left_out:

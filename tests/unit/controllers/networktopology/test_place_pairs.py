@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from controllers.networktopology.conditions import name_pairs
 from controllers.networktopology.place_pairs import PlacePairs
 
 
@@ -22,3 +23,23 @@ def test_pairs_are_those_of_a_list(seed: int) -> None:
     assert (len(found), found.links) == (len(wanted), len({frozenset(pair) for pair in wanted}))
     assert all((pair in found) == (pair in wanted) for pair in ((a, b) for a in names for b in names))
     assert None not in found
+
+
+class _Zone(str):
+    """Counts how often it is looked up."""
+
+    __slots__ = ()
+    lookups = 0
+
+    def __hash__(self) -> int:
+        type(self).lookups += 1
+        return super().__hash__()
+
+
+def test_to_name_the_last_pair_of_many_not_all_are_looked_at() -> None:
+    zones = tuple(_Zone(f"z{number:03}") for number in range(100))
+    all_but_one = {(a, b) for a in zones for b in zones if a != b} - {(zones[99], zones[98])}
+    found = PlacePairs((zones,)).without(all_but_one)
+    _Zone.lookups = 0
+    assert name_pairs(found) == "z099 to z098"
+    assert _Zone.lookups < 10 * len(zones)
