@@ -291,6 +291,9 @@ def _groups(page: Page, groups: Sequence[Mapping[str, Any]]) -> None:
         "NETWORK",
         "PROBLEM",
     ]
+    networks = {group["network"].get("topology", "") for group in groups if "problem" not in group}
+    if networks == {""}:
+        page.line("without network costs")
     rows = [
         (
             f"{group['namespace']}/{group['name']}",
@@ -301,7 +304,7 @@ def _groups(page: Page, groups: Sequence[Mapping[str, Any]]) -> None:
             share_text(group["crossZoneShare"]) if "crossZoneShare" in group else "",
             *_survivors(group),
             str(group["pairsOverLimit"]) if group.get("pairsOverLimit") else "",
-            "" if "problem" in group else group["network"].get("topology", "none"),
+            "" if "problem" in group or networks == {""} else group["network"].get("topology", "none"),
             group.get("problem", ""),
         )
         for group in groups

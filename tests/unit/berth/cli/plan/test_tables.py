@@ -179,14 +179,15 @@ def test_terms_begin_with_the_largest_and_leave_out_zero() -> None:
 @pytest.mark.parametrize(
     ("objects", "line", "heading"),
     [
-        pytest.param([GROUP], "all in network none", "CROSS-ZONE", id="no network"),
+        pytest.param([GROUP], "\nwithout network costs\n", "CROSS-ZONE", id="no network"),
         pytest.param([], "there is no AppGroup shop in default", "PROBLEM", id="no AppGroup"),
     ],
 )
 def test_groups_without_a_network_or_with_a_problem(objects: list[dict[str, Any]], line: str, heading: str) -> None:
-    """A problem, and the words for no network, stood behind "all in network"."""
+    """A problem, and that there is no network, stood behind "all in network"."""
     pods = [plans.pod(name, group="shop", workload=name) for name in ("front", "back")]
     text = render(plans.made(plans.node("n1"), *objects, *pods), show=["groups"], width=120)
     assert line in text
     assert heading in text
-    assert ("all in network" in text) is bool(objects)
+    assert "all in network" not in text
+    assert ("without network costs" in text) is bool(objects)
