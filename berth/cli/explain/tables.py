@@ -264,7 +264,7 @@ def _edges(page: Page, edges: Sequence[Mapping[str, Any]]) -> None:
             share_text(edge["crossZoneShare"]) if edge.get("crossZoneShare") else "",
             "" if _all_called(edge) else edge["routing"],
             number(edge.get("maxNetworkCost")),
-            f"{edge['pairsOverLimit']} pairs" if edge.get("pairsOverLimit") else "",
+            counted(edge["pairsOverLimit"], "pair") if edge.get("pairsOverLimit") else "",
             *_shares(edge),
             _worst(edge),
         )

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from berth.api.text import cost_text, listed, printable, share_text
+from berth.api.text import cost_text, counted, listed, printable, share_text
 from berth.cli.figures import calls_line, cost_line, price_line, saving_lines, survival_lines
 
 MAX_NOTES = 12
@@ -170,7 +170,7 @@ def plan_page(document: Mapping[str, Any], *, show: Sequence[str], width: int, c
     notes = [
         *document["notes"],
         *(
-            f"{item['pods']} waiting pods of scheduler {item['schedulerName']} are ignored (--all-pods plans them)"
+            f"ignored: {counted(item['pods'], 'waiting pod')} of {item['schedulerName']} (--all-pods plans them)"
             for item in document["ignored"]
         ),
     ]

@@ -316,6 +316,6 @@ def test_the_page_is_narrow_enough_and_shows_what_matters() -> None:
     pods = [member("front", "a1"), member("back", "b1")]
     page = group_page(explained(*pods), width=100)
     assert max(map(len, page.splitlines())) <= 100
-    assert re.search(r"front > back +1 x 1 +10 +10 +10 +100% +5 +1 pairs +a1 > b1", page)
+    assert re.search(r"front > back +1 x 1 +10 +10 +10 +100% +5 +1 pair +a1 > b1", page)
     for wanted in ("10.0 over 1 edge", "1, 1 above their maxNetworkCost", "a1 > b1"):
         assert wanted in page

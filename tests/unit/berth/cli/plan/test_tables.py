@@ -79,7 +79,7 @@ def test_the_last_line_sums_up() -> None:
 
 def test_notes_say_what_was_left_alone() -> None:
     text = page()
-    assert "1 waiting pods of scheduler default-scheduler are ignored" in text
+    assert "ignored: 1 waiting pod of default-scheduler (--all-pods plans them)" in text
     assert "not read by a plan: 1 Secret" in text
 
 
