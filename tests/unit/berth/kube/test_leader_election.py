@@ -125,14 +125,26 @@ async def test_whoever_stood_still_beyond_the_deadline_writes_nothing_and_steps_
     assert [json.loads(r.body)["metadata"]["name"] for r in server.requests if "configmaps" in r.path] == ["before"]
 
 
-@pytest.mark.parametrize("verb", ["GET", "POST", "PUT"])
-async def test_a_missing_right_is_told_until_it_is_there(
-    server: ApiServer, stored: StoredLease, tmp_path: Path, verb: str
+RIGHTS = "(403 Forbidden: words); allow this account to get, create and update leases in ns"
+NAMESPACE = "(404 NotFound: words); create the namespace ns, or name another one"
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "no_namespace", "told"),
+    [
+        pytest.param("GET", False, RIGHTS, id="get"),
+        pytest.param("POST", False, RIGHTS, id="create"),
+        pytest.param("PUT", False, RIGHTS, id="update"),
+        pytest.param("", True, NAMESPACE, id="namespace"),
+    ],
+)
+async def test_what_is_missing_is_told_until_it_is_there(
+    server: ApiServer, stored: StoredLease, tmp_path: Path, forbidden: str, no_namespace: bool, told: str
 ) -> None:
-    if verb == "PUT":  # one that its holder has given back
+    if forbidden == "PUT":  # one that its holder has given back
         spec = {"holderIdentity": "", "leaseDurationSeconds": 1}
         stored.document = {"kind": "Lease", "metadata": {"name": "berth-test", "resourceVersion": "0"}, "spec": spec}
-    stored.forbidden = verb
+    stored.forbidden, stored.no_namespace = forbidden, no_namespace
     election = await election_on(server, tmp_path)
 
     async def work() -> None:
@@ -140,29 +152,8 @@ async def test_a_missing_right_is_told_until_it_is_there(
 
     run = asyncio.ensure_future(election.run(work))
     await until(lambda: election.problem() is not None, what="the problem is told")
-    assert election.problem() == (
-        "lease ns/berth-test cannot be had (403 Forbidden: words); "
-        "allow this account to get, create and update leases in ns"
-    )
-    stored.forbidden = ""
-    await run
-
-
-async def test_a_missing_namespace_is_told_until_it_is_there(
-    server: ApiServer, stored: StoredLease, tmp_path: Path
-) -> None:
-    stored.no_namespace = True
-    election = await election_on(server, tmp_path)
-
-    async def work() -> None:
-        assert election.problem() is None
-
-    run = asyncio.ensure_future(election.run(work))
-    await until(lambda: election.problem() is not None, what="the problem is told")
-    assert election.problem() == (
-        "lease ns/berth-test cannot be had (404 NotFound: words); create the namespace ns, or name another one"
-    )
-    stored.no_namespace = False
+    assert election.problem() == f"lease ns/berth-test cannot be had {told}"
+    stored.forbidden, stored.no_namespace = "", False
     await run
 
 
