@@ -24,6 +24,7 @@ def loopback(peers: int) -> Iterator[list[str]]:
 @contextmanager
 def veth(peers: int) -> Iterator[list[str]]:
     """Addresses of so many peers, all on the other end of a veth pair; needs root."""
+    _remove()  # what a run that was killed has left
     _ip("netns", "add", NAMESPACE)
     try:
         _ip("link", "add", "berth-probe0", "type", "veth", "peer", "name", "berth-probe1", "netns", NAMESPACE)
@@ -36,9 +37,13 @@ def veth(peers: int) -> Iterator[list[str]]:
         with _responder(["nsenter", f"--net=/run/netns/{NAMESPACE}"]):
             yield addresses
     finally:
-        _ip("netns", "delete", NAMESPACE)
-        # The link goes with the namespace, some time after it.
-        subprocess.run(["ip", "link", "delete", "berth-probe0"], check=False, capture_output=True)
+        _remove()
+
+
+def _remove() -> None:
+    # The link goes with the namespace, some time after it.
+    for what in (["netns", "delete", NAMESPACE], ["link", "delete", "berth-probe0"]):
+        subprocess.run(["ip", *what], check=False, capture_output=True)
 
 
 @contextmanager
