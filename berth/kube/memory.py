@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 LARGE_BLOCK = 2**20
 """Bytes from which on a block is given back to the system as soon as it is free."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 """Parameters of mallopt, as glibc's malloc.h numbers them."""
+TRIM_SECONDS = 60.0
+"""Seconds between two times that free memory in small pieces is given back."""
 
 
 class _Pause:
@@ -54,6 +57,30 @@ def give_back_large_blocks() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, LARGE_BLOCK)
         mallopt(_M_TRIM_THRESHOLD, LARGE_BLOCK)
+
+
+async def give_back_free_memory(every: float = TRIM_SECONDS) -> None:
+    """Have free memory go back to the system time and again, for as long as the process runs.
+
+    glibc gives back by itself what is free at the end of a heap; what a large object left between others stays, and
+    each round of large objects leaves some more. Looking through the heaps takes a few milliseconds in a thread.
+
+    Args:
+        every: seconds between two times.
+    """
+    trim = _malloc_trim()
+    while trim is not None:
+        await asyncio.sleep(every)
+        await asyncio.to_thread(trim, 0)
+
+
+def _malloc_trim() -> Callable[[int], int] | None:
+    """glibc's malloc_trim, None where there is none."""
+    try:
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError):
+        return None
+    return trim
 
 
 def freeze_objects() -> None:

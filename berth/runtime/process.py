@@ -19,7 +19,7 @@ from berth.kube.connection import Connection, ConnectionConfigError, load_connec
 from berth.kube.events import WRITERS, EventRecorder
 from berth.kube.leader_election import LeaderElection
 from berth.kube.lease import LeadershipLost, LeaseTiming
-from berth.kube.memory import give_back_large_blocks
+from berth.kube.memory import give_back_free_memory, give_back_large_blocks
 from berth.runtime.component import Component, ComponentContext, run_together
 from berth.runtime.health import Checks, HealthPortError, HealthServer
 from berth.runtime.operator import Operator
@@ -130,7 +130,7 @@ async def _run(components: Sequence[Selected], settings: RunSettings, stop: asyn
     try:
         names = [component.name for component in components]
         log.info("started", components=names, server=connection.server, health_port=server.port, identity=identity)
-        await run_together(operator.run(), *(guarded(component) for component in hosted))
+        await run_together(operator.run(), give_back_free_memory(), *(guarded(component) for component in hosted))
     except asyncio.CancelledError:
         if not failures:
             raise

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from berth.kube.memory import collection_paused, freeze_objects
+from berth.kube.memory import collection_paused, freeze_objects, give_back_free_memory
 from tests.support import malloc
 
 
@@ -74,3 +74,36 @@ print(given_back())
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.split() == [str(own)]
+
+
+_PIECES = """
+import asyncio
+import psutil
+from berth.kube.memory import give_back_free_memory
+
+async def main():
+    resident = psutil.Process().memory_info
+    pieces = [bytes(2000) for _ in range(50_000)]
+    full = resident().rss
+    del pieces[:-1]  # the last one is at the end of the heap, which therefore stays as large as it is
+    free = resident().rss
+    task = asyncio.create_task(give_back_free_memory(every=0.01))
+    async with asyncio.timeout(30):
+        while resident().rss > full - 80_000_000 and not task.done():
+            await asyncio.sleep(0.01)
+    print(free > full - 20_000_000, task.done())
+    task.cancel()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not malloc.known(), reason="another C library than glibc")
+def test_small_pieces_that_are_free_go_back_in_time_and_glibc_alone_keeps_them() -> None:
+    run = subprocess.run([sys.executable, "-c", _PIECES], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["True", "False"]
+
+
+async def test_without_glibc_there_is_nothing_to_give_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda _name: object())
+    await give_back_free_memory(every=3600)
