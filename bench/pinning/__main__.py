@@ -1,6 +1,7 @@
 """``python -m bench.pinning``: how soon pods are pinned, and what all of Berth's agents take on a node; as root.
 
-A real node runs ``deploy/agent`` and ``deploy/pinning`` as they are, and as many pods as its kubelet takes.
+A real node runs ``deploy/agent`` and ``deploy/pinning`` as they are, or ``deploy/agent-and-pinning``, and as many
+pods as its kubelet takes.
 """
 
 from __future__ import annotations
@@ -25,15 +26,23 @@ from hack.localcluster import LocalCluster, Options
 
 MIB = 2**20
 POD_LIMIT = 110
+TOGETHER = "agent-and-pinning"
+"""Directory of ``deploy/`` in which both agents are one process."""
+_OTHERS = ("DaemonSet", "Deployment", "PodDisruptionBudget")
+"""Kinds of its objects that are applied otherwise, or not needed."""
 
 
-def install(cluster: LocalCluster, directory: Path) -> pinned_node.Sockets:
-    """Both agents, rolled out; the sockets that pods are pinned to."""
+def install(cluster: LocalCluster, directory: Path, *, together: bool) -> pinned_node.Sockets:
+    """Both agents, rolled out, in one process or in two; the sockets that pods are pinned to."""
     sockets, sysfs = pinned_node.sockets_for(directory)
     pinned_node.prepare(cluster, directory)
-    items = [*pinned_node.manifests(cluster, "agent"), pinned_node.daemon_set(cluster, directory, sysfs)]
+    if together:
+        items = [item for item in pinned_node.manifests(cluster, TOGETHER) if item["kind"] not in _OTHERS]
+        items.append(pinned_node.daemon_set(cluster, directory, sysfs, source=TOGETHER))
+    else:
+        items = [*pinned_node.manifests(cluster, "agent"), pinned_node.daemon_set(cluster, directory, sysfs)]
     pinned_node.apply(cluster, items)
-    for name in ("berth-pinning", "berth-node"):
+    for name in ("berth-node",) if together else ("berth-pinning", "berth-node"):
         pinned_node.rolled_out(cluster, f"daemonset/{name}")
     return sockets
 
@@ -41,11 +50,14 @@ def install(cluster: LocalCluster, directory: Path) -> pinned_node.Sockets:
 def agents(cluster: LocalCluster) -> dict[str, psutil.Process]:
     """The agents' processes."""
     node = pinned_node.first_node(cluster)
-    (pinning,) = first_processes(node, "run", "pinning")
     (network,) = first_processes(node, "run", "node")
     agent = psutil.Process(network)
     (prober,) = agent.children()
-    return {"pinning": psutil.Process(pinning), "network": agent, "its prober": prober}
+    found = {"its prober": prober}
+    if first_processes(node, "run", "node", "pinning"):
+        return {"both": agent, **found}
+    (pinning,) = first_processes(node, "run", "pinning")
+    return {"pinning": psutil.Process(pinning), "network": agent, **found}
 
 
 def pin(cluster: LocalCluster, sockets: pinned_node.Sockets) -> list[float]:
@@ -90,13 +102,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.pinning", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="seconds that are measured (default: 60)")
     parser.add_argument("--warm-up", type=float, default=60.0, help="seconds before measuring (default: 60)")
+    parser.add_argument("--together", action="store_true", help="both agents in one process: deploy/agent-and-pinning")
     options = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}\n")
     with (
         tempfile.TemporaryDirectory() as directory,
         LocalCluster.start(f"bench-pinning-{os.getpid()}", options=Options(kubelets=1)) as cluster,
     ):
-        sockets = install(cluster, Path(directory))
+        sockets = install(cluster, Path(directory), together=options.together)
         print("| pods | process | CPU % of a core | RSS MiB | PSS MiB |")
         print("|---|---|---|---|---|")
         time.sleep(options.warm_up)

@@ -85,20 +85,24 @@ def manifests(cluster: LocalCluster, name: str) -> list[dict[str, Any]]:
     return list(yaml.safe_load_all(rendered))
 
 
-def daemon_set(cluster: LocalCluster, directory: Path, sysfs: Path | None) -> dict[str, Any]:
-    """The DaemonSet of ``deploy/pinning`` with the directories of the node instead of a machine's.
+def daemon_set(
+    cluster: LocalCluster, directory: Path, sysfs: Path | None, *, source: str = "pinning"
+) -> dict[str, Any]:
+    """The DaemonSet that pins, with the directories of the node instead of a machine's.
 
     Args:
         cluster: has a real node.
         directory: where the journal goes.
         sysfs: a copy that is mounted instead of the machine's.
+        source: directory of ``deploy/`` that has it.
     """
     node = first_node(cluster)
     paths = {"runtime": node.directory, "kubelet": node.directory / "kubelet", "journal": directory / "journal"}
-    (document,) = (item for item in manifests(cluster, "pinning") if item["kind"] == "DaemonSet")
+    (document,) = (item for item in manifests(cluster, source) if item["kind"] == "DaemonSet")
     spec = document["spec"]["template"]["spec"]
     for volume in spec["volumes"]:
-        volume["hostPath"]["path"] = str(paths.get(volume["name"], volume["hostPath"]["path"]))
+        if volume["name"] in paths:
+            volume["hostPath"]["path"] = str(paths[volume["name"]])
     (container,) = spec["containers"]
     for mount in container["volumeMounts"]:
         # Machines without systemd have a root that is mounted privately, from which nothing is propagated.

@@ -26,7 +26,7 @@ from berth.api.labels import LABEL_INTERFERENCE_CLASS
 from berth.api.socketstatus import API_VERSION, PLACEMENT_MANAGER
 from hack.harness.assigned_pods import assignments, seconds_until_pinned, start
 from hack.harness.cluster import eventually
-from hack.harness.pinned_node import apply, daemon_set, manifests, prepare, running
+from hack.harness.pinned_node import apply, daemon_set, manifests, prepare, rolled_out, running
 from hack.localcluster import LocalCluster, Options
 from tests.support.pinning_stand import SOCKETS, two_sockets
 from tests.support.real_nodes import bring_back, processes_on, require_real_nodes
@@ -36,6 +36,7 @@ pytestmark = pytest.mark.timeout(600)
 
 NODE = "node-1"
 NAMESPACE = "berth-system"
+TOGETHER = "agent-and-pinning"
 PODS = 109
 """Pods that are pinned at once: with the agent's as many as a kubelet takes."""
 CPUSETS = find_hierarchy()
@@ -268,6 +269,53 @@ def test_everything_is_given_back_when_the_daemonset_is_deleted(cluster: LocalCl
     found = asyncio.run(cgroups_of(cluster, {item["uid"] for item in items}))
     assert {has(cgroup) for cgroup in found.values()} == set(SOCKETS)
     cluster.kubectl("-n", NAMESPACE, "delete", "daemonset", "berth-pinning", "--timeout=60s", timeout=90)
+    eventually(
+        lambda: {has(cgroup) for cgroup in found.values()},
+        accept=lambda seen: seen == {SOCKETS[0] | SOCKETS[1]},
+        what="all CPUs for everybody",
+        timeout=60.0,
+    )
+
+
+@pytest.fixture
+def together(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Both agents in one process, rolled out, instead of the other; its pod is ended as all are."""
+    cluster.kubectl("-n", NAMESPACE, "delete", "daemonset", "berth-pinning", "--ignore-not-found", "--timeout=60s")
+    cluster.kubectl("delete", "pods", "-lapp=pinned", "--force", "--grace-period=0", timeout=120)
+    root = tmp_path_factory.mktemp("together")
+    write_sysfs(root / "sys", two_sockets())
+    others = [item for item in manifests(cluster, TOGETHER) if item["kind"] in ("ClusterRoleBinding", "Service")]
+    apply(cluster, [*others, daemon_set(cluster, root, root / "sys", source=TOGETHER)])
+    rolled_out(cluster, "daemonset/berth-node")
+    yield
+    cluster.kubectl("-n", NAMESPACE, "delete", "daemonset", "berth-node", "--ignore-not-found", "--timeout=60s")
+
+
+@pytest.mark.usefixtures("together")
+def test_both_agents_in_one_process_probe_pin_and_give_back(cluster: LocalCluster) -> None:
+    sockets = {"both-one": 0, "both-two": 1}
+    uids = start(cluster, sockets)
+    settled(cluster, uids, sockets)
+    found = asyncio.run(cgroups_of(cluster, set(uids.values())))
+    eventually(
+        lambda: cluster.kubectl("get", "probereports", NODE, "-ojsonpath={.status.time}").stdout,
+        accept=bool,
+        what="the report of the node",
+        timeout=60.0,
+    )
+    (pid,) = processes_on(cluster, NODE, "run", "node", "pinning")
+    process = psutil.Process(pid)
+    (prober,) = process.children()
+    resident = sum(each.memory_full_info().pss for each in (process, prober)) / 2**20
+    print(f"agent and prober together: {resident:.0f} MiB, what they share counted once")
+    assert "CapEff:\t0000000000000000" in Path(f"/proc/{pid}/status").read_text()
+    (pod,) = json.loads(
+        cluster.kubectl("-n", NAMESPACE, "get", "pods", "-lapp.kubernetes.io/component=node", "-ojson").stdout
+    )["items"]
+    log = cluster.kubectl("-n", NAMESPACE, "logs", pod["metadata"]["name"]).stdout
+    told = [line for text in log.splitlines() if (line := json.loads(text))["level"] in ("error", "critical")]
+    assert told == []
+    cluster.kubectl("-n", NAMESPACE, "delete", "daemonset", "berth-node", "--timeout=60s", timeout=90)
     eventually(
         lambda: {has(cgroup) for cgroup in found.values()},
         accept=lambda seen: seen == {SOCKETS[0] | SOCKETS[1]},

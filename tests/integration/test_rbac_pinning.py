@@ -27,7 +27,9 @@ Agent = Callable[[str | None], Api]
 @pytest.fixture(scope="module")
 def secured(cluster: LocalCluster) -> LocalCluster:
     """The shared cluster with Berth's service accounts."""
-    cluster.kubectl("apply", "--server-side", "-f", str(REPOSITORY / "deploy" / "rbac"))
+    rights = REPOSITORY / "deploy" / "agent-and-pinning" / "rights.yaml"
+    for path in (REPOSITORY / "deploy" / "rbac", rights):
+        cluster.kubectl("apply", "--server-side", "-f", str(path))
     return cluster
 
 
@@ -192,3 +194,18 @@ def test_it_follows_pods_and_socketstatuses(agent: Agent, nodes: tuple[str, str]
     api = agent(nodes[0])
     assert "items" in api.request("GET", f"/api/v1/pods?fieldSelector=spec.nodeName={nodes[0]}")
     assert "items" in api.request("GET", f"{STATUSES}?fieldSelector=metadata.name={nodes[0]}")
+
+
+def test_the_account_of_both_agents_is_held_to_its_node_as_well(
+    secured: LocalCluster, agent: Agent, nodes: tuple[str, str]
+) -> None:
+    own, other = nodes
+    enforced(agent(own), own)
+    both = agent_api(secured, own, namespace=NAMESPACE, account="berth-node")
+    code, answer = apply(both, other)
+    assert (code, f"the agent of node {own} may not write the SocketStatus of {other}" in answer) == (403, True)
+    assert apply(both, own)[0] in (200, 201)
+    assert apply(both, own, {"status": {"socketCount": 2}})[0] == 200
+    code, answer = apply(both, own, {"spec": {"assignments": [ASSIGNMENT]}})
+    assert (code, "not what is to run there" in answer) == (403, True)
+    both.close()
