@@ -84,7 +84,7 @@ lint: .venv manifests-check ## style, types, import contracts, layout of the tre
 # Each processor takes files of its own. Integration tests have a cluster for each process, whose files share it, and
 # wait for others half of the time: three processes on two processors took 21 minutes where two took 25. More than four
 # would rather need memory than save time. Those from end to end take names and ports that the README states; they
-# mostly wait for kubelets, and the unit tests give way to them. What fails in one or two files of real clusters is run
+# mostly wait for kubelets, and all others give way to them. What fails in one or two files of real clusters is run
 # once more, alone, and told.
 UNIT := -m pytest -n auto --dist loadfile tests/unit
 CLUSTERS := $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
@@ -95,12 +95,12 @@ test: lint tools ## everything CI runs: linters, then unit, end-to-end and integ
 ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
-	@echo 'tests from end to end go on beside the unit tests, and are shown after them'
+	@echo 'tests from end to end go on beside the others, and are shown after them'
 	@set -m; $(BIN)/python -m hack.second_try tests/e2e > $(VENV)/e2e.log 2>&1 & end_to_end=$$!; \
 	  trap "kill -INT -- -$$end_to_end; wait; exit 130" INT TERM; \
-	  nice -n 10 $(BIN)/python $(UNIT); unit=$$?; test $$unit -ne 2 || kill -INT -- -$$end_to_end; \
-	  wait $$end_to_end; code=$$?; cat $(VENV)/e2e.log; test $$unit -eq 0 -a $$code -eq 0
-	$(BIN)/python $(INTEGRATION)
+	  nice -n 10 $(BIN)/python $(UNIT) && nice -n 10 $(BIN)/python $(INTEGRATION); others=$$?; \
+	  test $$others -ne 2 || kill -INT -- -$$end_to_end; \
+	  wait $$end_to_end; code=$$?; cat $(VENV)/e2e.log; test $$others -eq 0 -a $$code -eq 0
 endif
 
 .PHONY: test-vm
