@@ -6,6 +6,7 @@ import typer
 
 from berth.cli.commands import Version
 from berth.cli.cpu_topology import topology
+from berth.cli.entry import ended_in_words
 from berth.cli.main import HELP
 from berth.cli.probe import probe
 from berth.cli.restore import restore
@@ -33,4 +34,5 @@ def _berth_agent(version: Version = False) -> None:
 
 def main() -> None:
     """Run ``berth-agent``."""
-    app()
+    with ended_in_words():
+        app()

@@ -31,10 +31,14 @@ Exit status: 0 stopped by a signal, 1 a component failed or lost its leadership,
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, like every other command."""
+    """Says what is wrong in one line, like every other command, also that help cannot be written."""
 
     def error(self, message: str) -> NoReturn:
         raise SettingsError(message)
+
+    def print_help(self, file: Any = None) -> None:
+        # The library's own keeps to itself that a disk is full.
+        print(self.format_help(), end="", file=file, flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:

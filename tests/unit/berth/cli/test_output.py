@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 
@@ -63,3 +64,41 @@ def test_an_answer_that_cannot_be_written_is_told(redirection: str, status: int,
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.stderr == said
     assert found.returncode in {status, 0 if "head" in redirection else status}
+
+
+BY_LIBRARIES = """
+import sys
+from berth.cli.{module} import main
+sys.argv[:1] = ["berth"]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("entry", "--help"),
+        ("entry", "--version"),
+        ("entry", "plan --help"),
+        ("entry", "run --help"),
+        ("entry", "run placement --help"),
+        ("agent", "--help"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("redirection", "said"),
+    [
+        pytest.param(">/dev/full", "the answer cannot be written: No space left on device\n", id="full disk"),
+        pytest.param(">&$CLOSED", "", id="a reader that has gone"),
+    ],
+)
+def test_help_that_cannot_be_written_is_told(module: str, arguments: str, redirection: str, said: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        script = f'CLOSED={writer}; "$0" -c "$1" {arguments} {redirection}'
+        command = ["bash", "-c", script, sys.executable, BY_LIBRARIES.format(module=module)]
+        found = subprocess.run(command, capture_output=True, text=True, check=False, pass_fds=[writer])
+    finally:
+        os.close(writer)
+    assert (found.returncode, found.stderr) == (1, said)
