@@ -10,6 +10,7 @@ import msgspec
 
 from berth.api.quantity import QuantityError, parse_quantity
 from berth.kube.objects import (
+    Affinity,
     CSIStorageCapacity,
     CustomObject,
     Node,
@@ -170,6 +171,7 @@ def check_pod(document: Document, pod: Pod, *, at: Path = ("spec",)) -> Iterator
         yield from _bad_quantities(document, (*at, "resources", "limits"), pod.spec.resources.limits)
     yield from _bad_quantities(document, (*at, "overhead"), pod.spec.overhead)
     yield from _bad_words(document, pod, at)
+    yield from _bad_numbers(document, pod, at)
     for problem in PodTemplateCache().template(pod).problems:
         if "*" not in problem.path:  # amounts are told above, each with its own field
             yield document.problem((*at, *problem.path[1:]), f"{problem.text}; correct it")
@@ -201,6 +203,32 @@ def _bad_words(document: Document, pod: Pod, at: Path) -> Iterator[InputProblem]
             for number, requirement in enumerate(requirements):
                 place = ("affinity", "nodeAffinity", *path, name, number, "operator")
                 yield from check(requirement.operator, _NODE_OPERATORS, *place)
+
+
+def _bad_numbers(document: Document, pod: Pod, at: Path) -> Iterator[InputProblem]:
+    """Numbers that the API server refuses and that a scheduler would otherwise reckon with."""
+    for number, constraint in enumerate(pod.spec.topology_spread_constraints):
+        here = (*at, "topologySpreadConstraints", number)
+        if constraint.max_skew < 1:
+            yield document.problem((*here, "maxSkew"), f"{constraint.max_skew} is below 1; write 1 or more")
+        if constraint.min_domains is not None and constraint.min_domains < 1:
+            what = f"{constraint.min_domains} is below 1; write 1 or more, or leave it out"
+            yield document.problem((*here, "minDomains"), what)
+        elif constraint.min_domains is not None and constraint.when_unsatisfiable == "ScheduleAnyway":
+            what = "counts with DoNotSchedule alone; leave it out, or set whenUnsatisfiable to that"
+            yield document.problem((*here, "minDomains"), what)
+    affinity = pod.spec.affinity or Affinity()
+    near, away, nodes = affinity.pod_affinity, affinity.pod_anti_affinity, affinity.node_affinity
+    weights = {
+        "nodeAffinity": [term.weight for term in nodes.preferred] if nodes is not None else [],
+        "podAffinity": [term.weight for term in near.preferred] if near is not None else [],
+        "podAntiAffinity": [term.weight for term in away.preferred] if away is not None else [],
+    }
+    for field, stated in weights.items():
+        for number, weight in enumerate(stated):
+            if not 1 <= weight <= 100:
+                what = f"{weight} is not between 1 and 100; write such a number"
+                yield document.problem((*at, "affinity", field, _PREFERRED, number, "weight"), what)
 
 
 def _bad_word(document: Document, at: Path, value: str, known: tuple[str, ...]) -> Iterator[InputProblem]:

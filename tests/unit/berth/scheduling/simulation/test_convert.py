@@ -126,6 +126,46 @@ def test_a_pod_with_a_wrong_field_is_named(path: str, value: Any, said: str) -> 
     assert said in rest
 
 
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        pytest.param({"maxSkew": 0}, "maxSkew: 0 is below 1; write 1 or more", id="no skew"),
+        pytest.param({"maxSkew": -(2**63)}, "maxSkew: -9223372036854775808 is below 1", id="the least number"),
+        pytest.param({"minDomains": 0}, "minDomains: 0 is below 1; write 1 or more, or leave it out", id="no domain"),
+        pytest.param(
+            {"minDomains": 2, "whenUnsatisfiable": "ScheduleAnyway"},
+            "minDomains: counts with DoNotSchedule alone; leave it out, or set whenUnsatisfiable to that",
+            id="domains of a soft constraint",
+        ),
+    ],
+)
+def test_numbers_of_a_spread_constraint_are_those_that_the_api_server_takes(stated: dict[str, Any], said: str) -> None:
+    constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", **stated}
+    [found] = problems(changed(plans.pod("web"), "spec.topologySpreadConstraints", [constraint]))
+    assert f"Pod default/web: spec.topologySpreadConstraints[0].{said}" in found
+    assert not problems(changed(plans.pod("web"), "spec.topologySpreadConstraints", [{**constraint, **SOUND}]))
+
+
+SOUND = {"maxSkew": 1, "minDomains": 1, "whenUnsatisfiable": "DoNotSchedule"}
+
+
+@pytest.mark.parametrize("weight", [-1, 0, 101, 2**63 - 1])
+@pytest.mark.parametrize(
+    ("field", "term"),
+    [
+        ("nodeAffinity", {"preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}),
+        ("podAffinity", {"podAffinityTerm": {"topologyKey": "zone"}}),
+        ("podAntiAffinity", {"podAffinityTerm": {"topologyKey": "zone"}}),
+    ],
+)
+def test_a_preferred_term_weighs_as_much_as_the_api_server_takes(field: str, term: dict[str, Any], weight: int) -> None:
+    terms = [{"weight": value, **term} for value in (1, 100, weight)]
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    [found] = problems(changed(plans.pod("web"), "spec.affinity", {field: {preferred: terms}}))
+    where = f"spec.affinity.{field}.{preferred}[2].weight"
+    assert f"Pod default/web: {where}: {weight} is not between 1 and 100; write such a number" in found
+
+
 def test_the_line_is_that_of_the_field() -> None:
     manifest = changed(plans.pod("web"), "spec.containers.0.name", 7)
     line = next(n for n, row in enumerate(plans.text(manifest).splitlines(), start=1) if "name: 7" in row)
