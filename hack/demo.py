@@ -233,9 +233,27 @@ def running(target: Target, namespace: str, wanted: int) -> Callable[[], bool]:
     return check
 
 
+def await_end_of(target: Target, namespace: str) -> None:
+    """Wait while a namespace is being deleted, as after an earlier run: it takes nothing new until it is gone.
+
+    Raises:
+        ClusterError: it is still there after two minutes.
+    """
+
+    def ending() -> bool:
+        when = "jsonpath={.metadata.deletionTimestamp}"
+        return bool(target.run("get", "namespace", namespace, "--ignore-not-found", "-o", when).strip())
+
+    if ending():
+        say(f"the namespace {namespace} is being deleted; waiting until it is gone")
+        hint = f"kubectl get namespace {namespace} -o yaml says what keeps it"
+        wait_for(lambda: not ending(), what=f"the namespace {namespace} to be gone", hint=hint)
+
+
 def place(target: Target, name: str, *, namespace: str, scheduler: str, spread: bool = False) -> Placement:
     """Deploy the application, wait until it runs, judge where it is."""
     objects, count = manifests(scheduler=scheduler, spread=spread)
+    await_end_of(target, namespace)
     target.run("apply", "-f", "-", text=f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}}}\n")
     target.run("apply", "-n", namespace, "-f", "-", text=yaml.safe_dump_all(objects))
     wait_for(
