@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from aiohttp import web
@@ -12,6 +14,9 @@ from berth.runtime.site import Site
 
 MAX_CONNECTIONS: Final = 128
 """Connections at a time: the kubelet and Prometheus have a few, and whoever reaches the port could take all memory."""
+
+REST: Final = 9.0
+"""For how many times as long as a page of metrics took no other is made."""
 
 Check = Callable[[], str | None]
 """Returns None when all is well, otherwise what is wrong."""
@@ -61,6 +66,46 @@ def _answer(failing: dict[str, str]) -> web.Response:
     return web.Response(status=503, text="".join(f"{name}: {problem}\n" for name, problem in failing.items()))
 
 
+class _MetricsPage:
+    """The process's metrics as text. It is made in the event loop, and anybody may ask for it.
+
+    So it is made in a tenth of the time at the most, once for all who have asked since the last one.
+    """
+
+    def __init__(self) -> None:
+        self._next: asyncio.Task[bytes] | None = None
+        self._rested = -math.inf
+
+    async def next(self) -> bytes:
+        """The page as it is when this is asked for, or somewhat later."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._make())
+        return await asyncio.shield(self._next)  # others wait for it as well
+
+    async def _make(self) -> bytes:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(max(0.0, self._rested - loop.time()))
+        self._next = None
+        began = loop.time()
+        page = generate_latest()
+        self._rested = loop.time() + REST * (loop.time() - began)
+        return page
+
+
+@web.middleware
+async def _once(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Answer one request of a connection: who asks again and again without a pause would leave no time for others."""
+    try:
+        response = await handler(request)
+    except web.HTTPException as error:
+        error.force_close()
+        raise
+    response.force_close()
+    return response
+
+
 class HealthPortError(Exception):
     """The health server cannot listen where it should."""
 
@@ -71,7 +116,8 @@ class HealthServer:
     def __init__(self, checks: Checks, *, host: str, port: int) -> None:
         """Prepare; port 0 picks a free one, readable as :attr:`port` after start."""
         self._checks = checks
-        app = web.Application()
+        self._metrics_page = _MetricsPage()
+        app = web.Application(middlewares=[_once])
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/readyz", self._readyz)
         app.router.add_get("/metrics", self._metrics)
@@ -108,4 +154,4 @@ class HealthServer:
         return _answer(self._checks.ready())
 
     async def _metrics(self, _request: web.Request) -> web.Response:
-        return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return web.Response(body=await self._metrics_page.next(), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import time
 from functools import partial
+from itertools import pairwise
 
 import aiohttp
 import pytest
 
+from berth.runtime import health
 from berth.runtime.health import MAX_CONNECTIONS, Checks, HealthPortError, HealthServer
 
 
@@ -151,3 +154,64 @@ async def test_a_taken_port_is_told_with_the_remedy(checks: Checks) -> None:
 async def test_an_impossible_address_is_told(checks: Checks, host: str, port: int) -> None:
     with pytest.raises(HealthPortError, match=f"cannot listen on {host}:{port}"):
         await HealthServer(checks, host=host, port=port).start()
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/metrics", "/nothing"])
+async def test_a_connection_has_one_answer(checks: Checks, path: str) -> None:
+    # Else a few of them, asking without a pause, would keep everything else in the event loop waiting.
+    server = HealthServer(checks, host="127.0.0.1", port=0)
+    await server.start()
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path.encode() * 50)
+        answers = await asyncio.wait_for(reader.read(), timeout=10)
+        writer.close()
+    finally:
+        await server.stop()
+    head = answers.partition(b"\r\n\r\n")[0].lower()
+    assert b"connection: close" in head
+    assert answers.count(b"HTTP/1.1 ") == 1
+
+
+async def test_metrics_are_made_once_for_all_who_ask_and_a_tenth_of_the_time(
+    checks: Checks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    took = 0.05
+    made: list[float] = []
+
+    def slow() -> bytes:
+        made.append(time.monotonic())
+        time.sleep(took)  # it is the event loop that stands still meanwhile
+        return b"%d\n" % value
+
+    value = 1
+    monkeypatch.setattr(health, "generate_latest", slow)
+    server = HealthServer(checks, host="127.0.0.1", port=0)
+    await server.start()
+    try:
+        first = await fetch(server.port, "/metrics")
+        value = 2
+        others = await asyncio.gather(*(fetch(server.port, "/metrics") for _ in range(40)))
+        value = 3
+        last = await fetch(server.port, "/metrics")
+    finally:
+        await server.stop()
+    assert first[1] == "1\n"
+    assert {answer for _, answer, _ in others} == {"2\n"}
+    assert last[1] == "3\n"
+    assert all(later - earlier >= 10 * took for earlier, later in pairwise(made))
+    assert len(made) < 10
+
+
+async def test_metrics_are_made_for_others_when_one_who_asked_has_gone(checks: Checks) -> None:
+    server = HealthServer(checks, host="127.0.0.1", port=0)
+    await server.start()
+    try:
+        await fetch(server.port, "/metrics")
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        waits = asyncio.create_task(fetch(server.port, "/metrics"))
+        writer.transport.abort()
+        assert (await waits)[0] == 200
+    finally:
+        await server.stop()
