@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
+import socket
 import ssl
 from functools import partial
-from typing import cast
+from typing import Final, cast
 
 from aiohttp import web
+
+BACKLOG: Final = 100
+"""Connections that wait to be accepted."""
+TURNS: Final = 16
+"""Turns of the event loop for which a connection is kept at the least, however many come."""
 
 
 class Site:
@@ -37,6 +44,8 @@ class Site:
         self._host = host or None
         self._context = context
         self._most = most
+        # The event loop accepts so many before it looks at others: whoever asks is answered before it is the oldest.
+        self._at_once = BACKLOG if most is None else max(1, most // TURNS)
         self._server: asyncio.Server | None = None
         # Idle ones make room for others. aiohttp would close them, which keeps what a peer has not read, out of reach.
         idle = 3630.0 if most is None else math.inf
@@ -52,11 +61,14 @@ class Site:
         connection = partial(self._connection, cast("web.Server", self._runner.server))
         try:
             self._server = await asyncio.get_running_loop().create_server(
-                connection, self._host, self.port, ssl=self._context
+                connection, self._host, self.port, ssl=self._context, backlog=self._at_once
             )
         except (OSError, OverflowError):
             await self.stop()
             raise
+        for each in self._server.sockets:
+            with socket.socket(fileno=os.dup(each.fileno())) as listening:
+                listening.listen(BACKLOG)  # the kernel keeps as many as ever that are not accepted yet
         self.port = int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:

@@ -215,3 +215,28 @@ async def test_metrics_are_made_for_others_when_one_who_asked_has_gone(checks: C
         assert (await waits)[0] == 200
     finally:
         await server.stop()
+
+
+async def test_whoever_asks_is_answered_however_many_connect_meanwhile(checks: Checks) -> None:
+    # The kubelet starts a process again that does not answer it.
+    server = HealthServer(checks, host="127.0.0.1", port=0)
+    await server.start()
+    loop = asyncio.get_running_loop()
+    with contextlib.ExitStack() as stack:
+
+        def connect() -> socket.socket:
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                client.connect(("127.0.0.1", server.port))
+            return client
+
+        asks = connect()
+        asks.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        for _ in range(10):
+            for _ in range(90):  # as many as the kernel keeps
+                connect()
+            await asyncio.sleep(0)
+        answer = await asyncio.wait_for(loop.sock_recv(asks, 1000), timeout=10)
+    await server.stop()
+    assert answer.startswith(b"HTTP/1.1 ")
