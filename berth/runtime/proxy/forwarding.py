@@ -172,7 +172,9 @@ class Forwarding:
             _reset(request)
             return Sent(answer.status, lasting=False)
         finally:
-            if connection.complete and (sending is None or sending.done()):
+            # Without its body a request is not over: the application would take the next one for that.
+            sent = sending.done() if sending is not None else not request.body_exists
+            if connection.complete and sent:
                 self._pool.release(connection)
             else:
                 connection.abort()

@@ -180,3 +180,21 @@ async def test_a_refusal_before_the_body_comes_at_once() -> None:
         answer = await under_test.ask(asked)
     assert status_of(answer) == 413
     assert b"Connection: close" in answer, "what the client sends now is not read"
+
+
+async def test_no_request_goes_where_the_body_of_another_is_awaited() -> None:
+    async def script(visit: Visit) -> None:
+        while True:
+            head = await visit.head()
+            if b"Expect:" not in head:
+                await visit.say(OK)
+            else:
+                await visit.say(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+                await visit.reader.readexactly(40)  # what RFC 9110, 10.1.1 has a server do that keeps the connection
+
+    refused = get("/", "Content-Length: 40", "Expect: 100-continue", method="POST", last=False)
+    async with application(script) as app, proxy(app.address) as under_test:
+        assert status_of(await under_test.ask(refused)) == 401
+        assert status_of(await under_test.ask(get("/of-somebody-else"))) == 200
+        assert app.heads[1].startswith(b"GET /of-somebody-else "), "not a piece of it, behind what passed for a body"
+        assert app.visits == 2
