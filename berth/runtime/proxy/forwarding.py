@@ -244,6 +244,8 @@ async def _wants_body(exchange: Exchange, connection: UpstreamConnection) -> boo
     request = exchange.request
     if request.headers.get("Expect", "").lower() != "100-continue" or exchange.continued:
         return True
+    if request.version < (1, 1):
+        return True  # it knows no interim answers, and would take one for the answer
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(CONTINUE_SECONDS):
             await connection.interim_or_answer()

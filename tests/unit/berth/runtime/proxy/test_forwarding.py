@@ -198,3 +198,14 @@ async def test_no_request_goes_where_the_body_of_another_is_awaited() -> None:
         assert status_of(await under_test.ask(get("/of-somebody-else"))) == 200
         assert app.heads[1].startswith(b"GET /of-somebody-else "), "not a piece of it, behind what passed for a body"
         assert app.visits == 2
+
+
+async def test_a_client_that_knows_no_interim_answers_gets_none() -> None:
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await visit.reader.readexactly(2)
+        await visit.say(OK)
+
+    asked = b"POST / HTTP/1.0\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\nab"
+    async with application(script) as app, proxy(app.address) as under_test:
+        assert status_of(await under_test.ask(asked)) == 200
