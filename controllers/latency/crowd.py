@@ -197,11 +197,15 @@ class Crowd:
         return max(min(times), min(self._round, now) + ROUND)
 
     def _by_prefix(self) -> dict[str, list[tuple[str, _Member]]]:
-        found: dict[str, list[tuple[str, _Member]]] = {}
+        """Who may be probed; of those of one address, as behind a NAT, the one who was asked about, or the first."""
+        found: dict[str, dict[str, tuple[str, _Member]]] = {}
         for user, known in self._members.items():
             if known.address:
-                found.setdefault(known.prefix, []).append((user, known))
-        return found
+                addresses = found.setdefault(known.prefix, {})
+                _, before = addresses.get(known.address, ("", None))
+                if before is None or (before.asked is None and known.asked is not None):
+                    addresses[known.address] = user, known
+        return {prefix: [*addresses.values()] for prefix, addresses in found.items()}
 
     def _due_of(self, members: Sequence[tuple[str, _Member]], now: datetime) -> list[tuple[str, _Member]]:
         when = _next(members, now)

@@ -241,6 +241,20 @@ def test_who_never_answers_is_left_alone_for_ten_minutes() -> None:
     assert crowd.due(later(290), bool) == []
 
 
+def test_users_of_one_address_are_probed_as_one() -> None:
+    crowd, address = Crowd(NOW), "192.0.2.1"
+    asked = list[tuple[int, list[str]]]()
+    for at in range(0, 720, 60):
+        # More come all the time: behind a NAT, or made up.
+        serve(crowd, *(told(f"{at + number}", 20_000, address=address) for number in range(5)), at=at)
+        crowd.settle(PLACES, later(at), 4 * EXPIRY)
+        asked += [(at, found)] if (found := crowd.due(later(at), bool)) else []
+    assert asked == [(0, [address]), (600, [address])], "who does not answer is left alone, under each name"
+    answer(crowd, address, 30_000, at=661)
+    assert crowd.due(later(661), bool) == [address], "who answers, each minute"
+    assert crowd.due_at(later(670)) == later(661) + REFRESH
+
+
 def test_five_at_once_in_rounds() -> None:
     crowd = Crowd(NOW)
     serve(crowd, *(told(f"u{at}", 20_000, address=f"203.0.{at}.7") for at in range(AT_ONCE + 2)))
