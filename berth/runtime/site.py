@@ -12,6 +12,8 @@ from typing import Final, cast
 
 from aiohttp import web
 
+from berth.runtime.tls_protocol import server_side
+
 BACKLOG: Final = 100
 """Connections that wait to be accepted."""
 TURNS: Final = 16
@@ -61,7 +63,7 @@ class Site:
         connection = partial(self._connection, cast("web.Server", self._runner.server))
         try:
             self._server = await asyncio.get_running_loop().create_server(
-                connection, self._host, self.port, ssl=self._context, backlog=self._at_once
+                connection, self._host, self.port, backlog=self._at_once
             )
         except (OSError, OverflowError):
             await self.stop()
@@ -77,7 +79,7 @@ class Site:
             self._server.close()
         await self._runner.cleanup()
 
-    def _connection(self, server: web.Server) -> asyncio.Protocol:
+    def _connection(self, server: web.Server) -> asyncio.BaseProtocol:
         if self._most is not None:
             opened = server.connections
             for oldest in opened[: max(0, len(opened) + 1 - self._most)]:
@@ -86,4 +88,5 @@ class Site:
                 if transport is not None:
                     # Closed, it would keep what its peer does not read, and be counted as the oldest for ever.
                     transport.abort()
-        return server()
+        protocol: asyncio.Protocol = server()
+        return protocol if self._context is None else server_side(protocol, self._context)

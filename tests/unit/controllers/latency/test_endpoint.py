@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ import pytest
 
 from berth.api import latency_exchange as exchange
 from berth.kube.client import ApiClient
+from berth.runtime import tls_protocol
 from controllers.latency.callers import AT_ONCE, Caller, Callers
 from controllers.latency.certificate import make_key_pair, server_context
 from controllers.latency.endpoint import MAX_BYTES, Endpoint
@@ -216,3 +218,29 @@ async def test_many_new_tokens_at_once_are_all_looked_up(stand: Stand) -> None:
     found = await asyncio.gather(*(stand.post(ROUND_TRIPS, TOLD, f"default/web-{at}/a") for at in range(count)))
     assert {status for status, _, _ in found} == {200}
     assert {pod for pod, _ in stand.desk.told} == {f"web-{at}" for at in range(count)}
+
+
+async def test_a_connection_costs_little_whoever_makes_it(stand: Stand) -> None:
+    """5000 agents have one each; and nobody needs a token to make some."""
+    port, several = int(stand.url.rpartition(":")[2]), 100
+    await stand.post(exchange.ROUND_TRIPS_PATH, TOLD)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(several)]
+        await stand.post(exchange.ROUND_TRIPS_PATH, TOLD)  # by then those before it are accepted
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    for _, writer in silent:
+        writer.close()
+    # The reader and the writer of the test are a part of it.
+    assert (after - before) / several < 64 * 1024
+
+
+async def test_who_does_not_begin_to_speak_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls_protocol, "HANDSHAKE_SECONDS", 0.1)
+    async with listening() as stand:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(stand.url.rpartition(":")[2]))
+        assert await asyncio.wait_for(reader.read(), 60) == b""
+        writer.close()
