@@ -7,12 +7,13 @@ import math
 import os
 import socket
 import ssl
+from collections import OrderedDict
 from functools import partial
 from typing import Final, cast
 
 from aiohttp import web
 
-from berth.runtime.tls_protocol import server_side
+from berth.runtime.tls_protocol import TlsProtocol
 
 BACKLOG: Final = 100
 """Connections that wait to be accepted."""
@@ -31,6 +32,8 @@ class Site:
         port: int,
         context: ssl.SSLContext | None = None,
         most: int | None = None,
+        strangers: int = 1000,
+        idle: float = 3630.0,
     ) -> None:
         """Prepare.
 
@@ -40,6 +43,8 @@ class Site:
             port: 0 picks a free one, readable as :attr:`port` after start.
             context: TLS settings; None: without TLS.
             most: connections at a time; one more closes the oldest. None: as many as come.
+            strangers: connections with TLS at a time of which `introduce` was not called; one more closes the oldest.
+            idle: seconds from one request of a connection to the next, where `most` is not stated.
         """
         self.port = port
         """port that it listens on"""
@@ -48,9 +53,11 @@ class Site:
         self._most = most
         # The event loop accepts so many before it looks at others: whoever asks is answered before it is the oldest.
         self._at_once = BACKLOG if most is None else max(1, most // TURNS)
+        self._most_strangers = strangers
+        self._strangers: OrderedDict[asyncio.BaseProtocol, TlsProtocol] = OrderedDict()
         self._server: asyncio.Server | None = None
         # Idle ones make room for others. aiohttp would close them, which keeps what a peer has not read, out of reach.
-        idle = 3630.0 if most is None else math.inf
+        idle = idle if most is None else math.inf
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0, keepalive_timeout=idle)
 
     async def start(self) -> None:
@@ -79,6 +86,10 @@ class Site:
             self._server.close()
         await self._runner.cleanup()
 
+    def introduce(self, request: web.BaseRequest) -> None:
+        """Who speaks by a connection is known: it makes no room for those of whom nobody knows that."""
+        self._strangers.pop(request.protocol, None)
+
     def _connection(self, server: web.Server) -> asyncio.BaseProtocol:
         if self._most is not None:
             opened = server.connections
@@ -89,4 +100,11 @@ class Site:
                     # Closed, it would keep what its peer does not read, and be counted as the oldest for ever.
                     transport.abort()
         protocol: asyncio.Protocol = server()
-        return protocol if self._context is None else server_side(protocol, self._context)
+        if self._context is None:
+            return protocol
+        found = TlsProtocol(protocol, self._context, partial(self._strangers.pop, protocol, None))
+        self._strangers[protocol] = found
+        while len(self._strangers) > self._most_strangers:
+            _, stranger = self._strangers.popitem(last=False)
+            stranger.cut()
+        return found

@@ -25,6 +25,10 @@ M = TypeVar("M")
 
 MAX_BYTES: Final = 1 << 20
 """Bytes of a message at most."""
+MOST_STRANGERS: Final = 1000
+"""Connections at a time by which nobody has shown a token yet: whoever reaches the port could take all memory."""
+IDLE_SECONDS: Final = 75.0
+"""Seconds from one message of a connection to the next; meters have 30 at most."""
 _BEARER: Final = "Bearer "
 _ROUND_TRIPS: Final = msgspec.json.Decoder(exchange.RoundTrips)
 _ANSWERS: Final = msgspec.json.Decoder(exchange.ProbeAnswers)
@@ -60,6 +64,7 @@ class Endpoint:
         self._callers = callers
         self._intake = Intake(clock)
         self._sequences = Sequences()
+        self._site: Site | None = None
 
     async def start(self, host: str, port: int, context: ssl.SSLContext) -> Site:
         """Listen; returns what says on which port, and ends it.
@@ -70,8 +75,9 @@ class Endpoint:
         application = web.Application(client_max_size=MAX_BYTES)
         application.router.add_post(exchange.ROUND_TRIPS_PATH, self.round_trips)
         application.router.add_post(exchange.PROBES_PATH, self.probes)
-        site = Site(application, host=host, port=port, context=context)
+        site = Site(application, host=host, port=port, context=context, strangers=MOST_STRANGERS, idle=IDLE_SECONDS)
         await site.start()
+        self._site = site
         return site
 
     async def round_trips(self, request: web.Request) -> web.Response:
@@ -116,6 +122,8 @@ class Endpoint:
         if not self._intake.allows(caller, agent=self._desk.is_agent(caller)):
             metrics.MESSAGES.labels("too_many").inc()
             raise _later(web.HTTPTooManyRequests, 1)
+        if self._site is not None:
+            self._site.introduce(request)
         return caller
 
 

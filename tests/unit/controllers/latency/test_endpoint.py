@@ -22,6 +22,7 @@ import pytest
 from berth.api import latency_exchange as exchange
 from berth.kube.client import ApiClient
 from berth.runtime import tls_protocol
+from controllers.latency import endpoint
 from controllers.latency.callers import AT_ONCE, Caller, Callers
 from controllers.latency.certificate import make_key_pair, server_context
 from controllers.latency.endpoint import MAX_BYTES, Endpoint
@@ -101,8 +102,7 @@ async def listening() -> AsyncIterator[Stand]:
     desk, clock = Desk(), Clock()
     with api_server(review) as server:
         async with ApiClient(server.connection()) as client, aiohttp.ClientSession() as session:
-            endpoint = Endpoint(desk, Callers(client, clock), clock)
-            site = await endpoint.start("127.0.0.1", 0, server_context(pair))
+            site = await Endpoint(desk, Callers(client, clock), clock).start("127.0.0.1", 0, server_context(pair))
             try:
                 yield Stand(desk, clock, f"https://127.0.0.1:{site.port}", session, context)
             finally:
@@ -244,3 +244,44 @@ async def test_who_does_not_begin_to_speak_is_cut_off(monkeypatch: pytest.Monkey
         reader, writer = await asyncio.open_connection("127.0.0.1", int(stand.url.rpartition(":")[2]))
         assert await asyncio.wait_for(reader.read(), 60) == b""
         writer.close()
+
+
+@pytest.mark.parametrize("speaks", [pytest.param(False, id="says nothing"), pytest.param(True, id="without a token")])
+async def test_whom_nobody_knows_keeps_a_few_connections_and_takes_none_of_others(
+    monkeypatch: pytest.MonkeyPatch, *, speaks: bool
+) -> None:
+    monkeypatch.setattr(endpoint, "MOST_STRANGERS", 3)
+    async with listening() as stand:
+        await stand.post(exchange.ROUND_TRIPS_PATH, TOLD)
+        [known] = [each.transport for each in _connections(stand.session)]
+        port, opened = int(stand.url.rpartition(":")[2]), list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]()
+        for _ in range(10):
+            context = stand.context if speaks else None
+            server_name = exchange.SERVER_NAME if speaks else None
+            opened.append(await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=server_name))
+            if speaks:
+                opened[-1][1].write(b"POST /v1/round-trips HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+                assert b"401" in await opened[-1][0].readline()
+        for reader, _ in opened[:7]:
+            assert await asyncio.wait_for(_end(reader), 60)
+        assert not any(reader.at_eof() for reader, _ in opened[7:])
+        assert (await stand.post(exchange.ROUND_TRIPS_PATH, TOLD))[0] == 200
+        assert [each.transport for each in _connections(stand.session)] == [known], "that of before"
+        for _, writer in opened:
+            writer.transport.abort()
+
+
+def _connections(session: aiohttp.ClientSession) -> list[Any]:
+    """Those that are kept."""
+    assert session.connector is not None
+    return [kept[0] for each in session.connector._conns.values() for kept in each]
+
+
+async def _end(reader: asyncio.StreamReader) -> bool:
+    """Read to the end, however it comes."""
+    try:
+        while await reader.read(1000):
+            pass
+    except ConnectionError:
+        pass
+    return True
