@@ -12,6 +12,7 @@ import msgspec
 import structlog
 from aiohttp import web
 
+from berth.runtime.health import MAX_CONNECTIONS
 from berth.runtime.measuring.users import UserTable
 from berth.runtime.site import Site
 
@@ -65,7 +66,7 @@ class MeasurementsServer:
         self._token_file = token_file
         app = web.Application()
         app.router.add_get("/measurements", self._measurements)
-        self._site = Site(app, host=host, port=port)
+        self._site = Site(app, host=host, port=port, most=MAX_CONNECTIONS)
 
     @property
     def port(self) -> int:

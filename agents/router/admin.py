@@ -14,6 +14,7 @@ from aiohttp import web
 from agents.router.balancer import Balancer
 from agents.router.knowledge import Knowledge
 from agents.router.routing import SHOWN_CHARACTERS
+from berth.runtime.health import MAX_CONNECTIONS
 from berth.runtime.site import Site
 
 log = structlog.get_logger(__name__)
@@ -47,7 +48,7 @@ class Admin:
         app = web.Application(middlewares=[self._authenticated])
         app.router.add_get("/v1/backends", self._backends)
         app.router.add_get("/v1/associations", self._associations)
-        self._site = Site(app, host=host, port=port)
+        self._site = Site(app, host=host, port=port, most=MAX_CONNECTIONS)
         self._token()
 
     @property

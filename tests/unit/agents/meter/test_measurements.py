@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from agents.meter.measurements import MeasurementsServer, measurements
+from berth.runtime.health import MAX_CONNECTIONS
 from berth.runtime.measuring.users import UserTable
 
 TOKEN = "a token of readers"
@@ -129,3 +130,12 @@ async def test_a_taken_port_is_an_error(table: UserTable, token_file: Path) -> N
         server = MeasurementsServer(table, instance="i", host="127.0.0.1", port=port, token_file=token_file)
         with pytest.raises(OSError, match="in use"):
             await server.start()
+
+
+async def test_whoever_holds_connections_open_does_not_take_all_memory(table: UserTable, token_file: Path) -> None:
+    async with serving(table, token_file) as url:
+        port = int(url.rpartition(":")[2].partition("/")[0])
+        opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(MAX_CONNECTIONS + 1)]
+        assert await asyncio.wait_for(opened[0][0].read(), 60) == b"", "the oldest is closed for one more"
+        for _, writer in opened:
+            writer.close()

@@ -18,6 +18,7 @@ from agents.router.balancer import Balancer
 from agents.router.endpoints import Backend
 from agents.router.knowledge import Knowledge
 from berth.api.latency_exchange import Instructions
+from berth.runtime.health import MAX_CONNECTIONS
 from berth.runtime.proxy.upstream import Address
 
 TOKEN = "a-token-of-the-test"
@@ -107,3 +108,12 @@ async def test_a_port_that_is_taken_is_told(token_file: Path) -> None:
         served = Admin(Balancer(time.monotonic), Knowledge(), token_file=token_file, host="127.0.0.1", port=port)
         with pytest.raises(ValueError, match=f"--router-admin-port {port} is taken; choose another"):
             await served.start()
+
+
+async def test_whoever_holds_connections_open_does_not_take_all_memory(token_file: Path) -> None:
+    async with admin(token_file) as served:
+        opened = [await asyncio.open_connection("127.0.0.1", served.port) for _ in range(MAX_CONNECTIONS + 1)]
+        assert await asyncio.wait_for(opened[0][0].read(), 60) == b"", "the oldest is closed for one more"
+        assert (await get(served, "/v1/backends"))[0] == 200
+        for _, writer in opened:
+            writer.close()
