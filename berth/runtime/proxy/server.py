@@ -14,6 +14,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestHandler
 
 from berth.runtime.listening import listen
+from berth.runtime.proxy.upstream import BUFFERED_BYTES, read_at_most
 
 log = structlog.get_logger(__name__)
 
@@ -93,6 +94,7 @@ class ProxyServer:
             max_field_size=MAX_FIELD_BYTES,
             max_headers=MAX_FIELDS,
             lingering_time=2.0,
+            read_bufsize=BUFFERED_BYTES // 2,  # twice as much may wait
         )
         try:
             accepting = listen(self._host, self.port)
@@ -127,6 +129,8 @@ class ProxyServer:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         protocol = request.protocol
+        if request.transport is not None:
+            read_at_most(request.transport)
         self._busy.add(protocol)
         try:
             return await self._handler(request)

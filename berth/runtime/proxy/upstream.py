@@ -28,8 +28,8 @@ ROOM_BYTES: Final = 32_768
 """Bytes of a body for which every application has room: half of the window that connections begin with."""
 MOST_IDLE: Final = 256
 """Connections without a request that are kept for one address."""
-BUFFERED_BYTES: Final = 262_144
-"""Bytes of an answer that nobody has taken from which on no more is read."""
+BUFFERED_BYTES: Final = 65_536
+"""Bytes of an answer that nobody has taken from which on no more is read, and bytes that are read at a time at most."""
 
 
 class Address(NamedTuple):
@@ -39,6 +39,11 @@ class Address(NamedTuple):
     """IP address or name"""
     port: int
     """TCP port"""
+
+
+def read_at_most(transport: asyncio.BaseTransport) -> None:
+    """Have asyncio read no more at a time than may wait: it would read 256 KiB."""
+    transport.max_size = BUFFERED_BYTES  # type: ignore[attr-defined]
 
 
 class Failure(StrEnum):
@@ -282,6 +287,7 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast("asyncio.Transport", transport)
+        read_at_most(transport)
         self._everyone.add(self)
         connection: socket.socket = transport.get_extra_info("socket")
         with contextlib.suppress(OSError):

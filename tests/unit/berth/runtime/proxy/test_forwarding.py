@@ -209,3 +209,25 @@ async def test_a_client_that_knows_no_interim_answers_gets_none() -> None:
     asked = b"POST / HTTP/1.0\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\nab"
     async with application(script) as app, proxy(app.address) as under_test:
         assert status_of(await under_test.ask(asked)) == 200
+
+
+async def test_a_client_that_does_not_read_takes_little_memory() -> None:
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await visit.say(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+        while True:
+            await visit.say(b"x" * 2**20)
+
+    async with application(script) as app, proxy(app.address) as under_test, under_test.client() as (_, writer):
+        writer.write(get())
+        async with asyncio.timeout(60):
+            while not all(each._paused for each in under_test.pool._all) or not under_test.pool._all:
+                await asyncio.sleep(0.01)
+            [inwards] = under_test.pool._all
+            assert under_test.server._server is not None
+            [client] = under_test.server._server.connections
+            assert client.transport is not None
+            while not client._paused or not inwards._paused:
+                await asyncio.sleep(0.01)
+        held = inwards._waiting + client.transport.get_write_buffer_size()
+        assert held <= 256 * 1024, "of the answer, beside what the kernel keeps"
