@@ -61,7 +61,7 @@ async def ask(server: PrometheusServer) -> list[Series]:
     try:
         return await asyncio.to_thread(decode_answer, status, body)
     except PrometheusError as error:
-        repeated = _repeats(token, str(error), body[:_READ].decode(errors="replace"))
+        repeated = await asyncio.to_thread(_repeats, token, str(error), body[:_READ].decode(errors="replace"))
         text = f"status {status}, {_WITHHELD}" if repeated else str(error)
         raise PrometheusError(f"{text}; {_remedy(server)}" if status in REFUSED else text) from None
 
@@ -91,8 +91,12 @@ def _repeats(token: str, *texts: str) -> bool:
     What is told stands in objects that others read.
     """
     forms = [form for text in texts for form in (text, unquote(html.unescape(text.replace("\\/", "/"))))]
-    parts = {token[first : first + _STRETCH] for first in range(max(1, len(token) - _STRETCH + 1))}
-    return bool(token) and any(part in form for part in parts for form in forms)
+    length = min(_STRETCH, len(token))
+    # By the stretches of the text: a search of it for each of the token's takes a second where both are long.
+    parts = {token[first : first + length] for first in range(len(token) - length + 1)}
+    return bool(token) and any(
+        form[first : first + length] in parts for form in forms for first in range(len(form) - length + 1)
+    )
 
 
 def _told(error: Exception) -> str:

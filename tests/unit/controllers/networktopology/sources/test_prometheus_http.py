@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import re
 import socket
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -265,6 +266,16 @@ async def test_a_token_that_comes_back_is_not_told(tmp_path: Path, status: int, 
         await subject.ask(server(running.url, token_file=token))
     assert "ey." not in str(raised.value)
     assert ("is not accepted" in str(raised.value)) == (status == 401)
+
+
+def test_a_long_page_is_searched_for_a_long_token_without_a_search_for_each_part() -> None:
+    token = "".join(f"{number:x}" for number in range(0x4000, 0x5000))
+    page = "<p>The token is not known. " * 2500
+    begun = time.process_time()
+    assert not subject._repeats(token, page)
+    assert subject._repeats(token, page + token[-8:])
+    assert not subject._repeats(token, page + token[-7:])
+    assert time.process_time() - begun < 0.5
 
 
 @pytest.mark.parametrize(
