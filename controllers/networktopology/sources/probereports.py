@@ -25,6 +25,7 @@ from berth.kube.probe_reports import FRESH_AGE, PROBE_REPORTS, Report
 from berth.kube.reflector import Reflector
 from berth.runtime.component import run_together
 from berth.runtime.operator import why_refused
+from controllers.networktopology.node_medians import MAX_AGE
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
     REASON_CLOCKS_DIFFER,
@@ -59,6 +60,7 @@ SETTLE_SECONDS: Final = FRESH_AGE
 either, and those that did not notice write when theirs is as old."""
 NAME: Final = "ProbeReports"
 """The source for people."""
+_STANDS: Final = "what they said last counts until it is 15 minutes old"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ class ProbeReports(ClusterWideSource):
         reflector = self._reflector
         if reflector is None:
             if self._problem:
-                state = SourceState.MISSING if self._refusals >= ABSENT_CHECKS else SourceState.FAILED
+                absent = self._refusals >= ABSENT_CHECKS and not self._of_now(topology)
+                state = SourceState.MISSING if absent else SourceState.FAILED
                 return Reading(state, NAME, detail=self._problem)
             return Reading(SourceState.MISSING if self._looked else SourceState.PENDING, NAME)
         since = self._listen(reflector)
@@ -124,11 +127,19 @@ class ProbeReports(ClusterWideSource):
             before = "most are of before the API server could be reached"
             future = "most are of the future by the clock of this controller"
             return Reading(SourceState.FAILED, NAME, detail=before if reading.stale >= reading.mistimed else future)
-        return _begun(topology, reading)
+        refused = self._refused()
+        return _begun(topology, replace(reading, detail=refused) if refused else reading)
+
+    def _of_now(self, topology: NetworkTopology) -> bool:
+        """Whether a NetworkTopology's costs are of reports that would count still, had a process before not ended."""
+        status = topology.status
+        if status.source != self.choice or status.data_time is None:
+            return False
+        return abs((self._clock.present().wall - status.data_time).total_seconds()) < MAX_AGE
 
     def _listen(self, reflector: Reflector[Report]) -> float | None:
-        """Return since when the API server has been heard without a break, in monotonic seconds."""
-        if not (reflector.synced.is_set() and reflector.healthy):
+        """Return since when the API server has answered without a break, be it with a refusal, in monotonic seconds."""
+        if not (reflector.synced.is_set() and (reflector.healthy or reflector.refusal is not None)):
             self._heard_since = None
         elif self._heard_since is None:
             self._heard_since = time.monotonic()
@@ -174,13 +185,16 @@ class ProbeReports(ClusterWideSource):
     def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
         """Return the condition SourceAvailable."""
         match reading.state:
+            case SourceState.READ if reading.detail:
+                text = f"ProbeReports are not followed: {reading.detail}; {_STANDS}{_left_out(reading)}"
+                return available(False, "ProbeReportsUnreadable", text)
             case SourceState.READ if reading.clock_error:
                 text = f"{reading.name}{_left_out(reading)}. {clock_comparison(reading.clock_error)}, whose time counts"
                 return available(True, REASON_CLOCKS_DIFFER, text)
             case SourceState.READ:
                 reason = REASON_PARTLY_USABLE if reading.malformed else "ProbeReportsRead"
                 return available(True, reason, f"{reading.name}{_left_out(reading)}")
-            case SourceState.MISSING if reading.detail:
+            case SourceState.MISSING | SourceState.EMPTY if reading.detail:
                 return available(False, "ProbeReportsUnreadable", f"{reading.detail}; {instead}")
             case SourceState.MISSING:
                 text = f"There are no ProbeReports; run the node agents, or name another source; {instead}"
@@ -213,6 +227,7 @@ class ProbeReports(ClusterWideSource):
     async def run(self) -> None:
         """Follow the kind while it is there, for ever."""
         self._context.checks.add_health("watch probereports", self._silence)
+        self._context.checks.add_ready("sync probereports", self._refused)
         await run_together(self._watches.run(), self._tell(), self._look_again_and_again())
 
     async def _look_again_and_again(self) -> None:
@@ -273,9 +288,14 @@ class ProbeReports(ClusterWideSource):
 
     def _silence(self) -> str | None:
         reflector = self._reflector
-        if reflector is None or reflector.healthy:
-            return None
+        if reflector is None or reflector.healthy or reflector.refusal is not None:
+            return None  # where they may not be read any more, a process that begins anew knows none
         return f"no response from the API server for {reflector.age:.0f} s"
+
+    def _refused(self) -> str | None:
+        """Why reports that were followed may not be read any more; None if they may."""
+        refusal = None if self._reflector is None else self._reflector.refusal
+        return None if refusal is None else why_refused(PROBE_REPORTS, refusal)
 
 
 def _begun(topology: NetworkTopology, reading: Reading) -> Reading:

@@ -43,7 +43,7 @@ class Watch:
     def __init__(self, *_: Any) -> None:
         self.objects: dict[str, Report] = {}
         self.synced = asyncio.Event()
-        self.healthy = True
+        self.healthy, self.refusal = True, None
         self.age = 0.0
         self.changed: Callable[[], None] = lambda: None
         self.running = False

@@ -30,7 +30,7 @@ def following(*reports: dict[str, Any]) -> subject.ProbeReports:
     objects = {item["metadata"]["name"]: msgspec.convert(item, Report) for item in reports}
     synced = asyncio.Event()
     synced.set()
-    source._reflector = cast(Any, SimpleNamespace(objects=objects, synced=synced, healthy=True))
+    source._reflector = cast(Any, SimpleNamespace(objects=objects, synced=synced, healthy=True, refusal=None))
     return source
 
 
