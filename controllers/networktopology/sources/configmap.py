@@ -30,7 +30,7 @@ from berth.kube.objects import ObjectMeta
 from berth.kube.reflector import Reflector
 from berth.kube.resources import Resource
 from berth.runtime.component import run_together
-from berth.runtime.operator import why_not_listed
+from berth.runtime.operator import why_not_listed, why_refused
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
     REASON_PARTLY_USABLE,
@@ -53,6 +53,8 @@ MAX_MICROSECONDS: Final = 3_600_000_000
 """Largest latency that is believed, one hour; above it, the unit of the value is in doubt."""
 MAX_FOLLOWED: Final = 100
 """Most ConfigMaps of one namespace that are followed: each takes a connection and some 300 KiB."""
+REFUSAL_SECONDS: Final = 10.0
+"""Seconds between two looks whether one that is followed may still be read."""
 _NUMBER: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _LONGEST_VALUE: Final = 40
 
@@ -163,15 +165,21 @@ class ConfigMaps(Source):
             return Reading(SourceState.FAILED if detail else SourceState.PENDING, str(ref), detail=detail or "")
         content = next(iter(followed.reflector.objects.values()), None)
         if content is None:
-            return self.reading(topology, places, Published())
-        # In a thread, as a full ConfigMap has thousands of keys.
-        published = Published({ref.key: content.data}, self._percentile)
-        reading = await asyncio.to_thread(self.reading, topology, places, published)
-        return replace(reading, time=content.time) if reading.usable else reading
+            reading = self.reading(topology, places, Published())
+        else:
+            # In a thread, as a full ConfigMap has thousands of keys.
+            published = Published({ref.key: content.data}, self._percentile)
+            reading = await asyncio.to_thread(self.reading, topology, places, published)
+            reading = replace(reading, time=content.time) if reading.usable else reading
+        refusal = followed.reflector.refusal
+        return reading if refusal is None else replace(reading, detail=why_refused(SOURCE_CONFIGMAPS, refusal))
 
     def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
         """Return the condition SourceAvailable of a spec that names a ConfigMap."""
         match reading.state:
+            case SourceState.READ | SourceState.EMPTY | SourceState.MISSING if reading.detail:
+                text = f"{reading.name} is not followed: {reading.detail}; until then it counts as it was last"
+                return available(False, "ConfigMapUnreadable", text)
             case SourceState.MISSING:
                 remedy = f"create it with keys {self._key_example}, or correct spec.configmapName"
                 return available(False, "ConfigMapNotFound", f"{reading.name} does not exist; {remedy}; {instead}")
@@ -239,11 +247,21 @@ class _FollowedConfigMap:
         self.task = watches.start(self._run())
 
     async def _run(self) -> None:
-        await run_together(self.reflector.run(), self._tell_when_synced())
+        await run_together(self.reflector.run(), self._tell_when_synced(), self._tell_of_refusals())
 
     async def _tell_when_synced(self) -> None:
         await self.reflector.synced.wait()
         self._tell()
+
+    async def _tell_of_refusals(self) -> None:
+        """Tell when the right to read it goes or comes, of which there is no event."""
+        told = False
+        while True:
+            await asyncio.sleep(REFUSAL_SECONDS)
+            refused = self.reflector.refusal is not None
+            if refused is not told:
+                told = refused
+                self._tell()
 
     def _object_changed(self, old: SourceConfigMap | None, new: SourceConfigMap | None) -> None:
         if new is None or old is None or new.data != old.data:

@@ -10,6 +10,7 @@ import pytest
 
 from berth.api.base import ObjectMeta
 from berth.kube.client import ApiClient
+from berth.kube.errors import ApiError
 from berth.runtime.component import ComponentContext
 from controllers.networktopology.places import Places
 from controllers.networktopology.sources import configmap as subject
@@ -22,6 +23,7 @@ class Watch:
     """A reflector that has found its ConfigMap missing, and counts those that run."""
 
     running = 0
+    refusal: ApiError | None = None
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self.synced = asyncio.Event()
@@ -122,3 +124,25 @@ async def test_those_left_out_that_go_are_not_looked_at_any_more(world: World) -
     await world.forget("net-3")
     await world.forget("net-0")
     assert world.changed == ["net-2"]
+
+
+async def test_one_that_may_not_be_read_any_more_is_told_and_stays_as_it_was(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "REFUSAL_SECONDS", 0.0)
+    forbidden = ApiError(status=403, reason="Forbidden", message="no such right")
+    await world.read("net", "netperf")
+    for refusal in (forbidden, None):
+        monkeypatch.setattr(Watch, "refusal", refusal)
+        world.changed.clear()
+        while not world.changed:  # else this test times out
+            await asyncio.sleep(0)
+        reading = await world.read("net", "netperf")
+        assert reading.state is SourceState.MISSING
+        told = world.source.availability(reading, "there are no costs")
+        assert told.reason == ("ConfigMapUnreadable" if refusal else "ConfigMapNotFound")
+        assert ("allow this account to list and watch configmaps" in told.message) == bool(refusal)
+    world.changed.clear()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert world.changed == []

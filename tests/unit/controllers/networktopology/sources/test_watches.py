@@ -25,6 +25,8 @@ KEY = TopologyKey("shop", "net")
 class Broken:
     """A reflector that meets what nobody has thought of."""
 
+    refusal = None
+
     def __init__(self, *_: Any, **__: Any) -> None:
         self.synced = asyncio.Event()
         self.synced.set()
