@@ -60,6 +60,19 @@ async def test_the_rate_is_that_of_what_comes_after_the_first_read(
         writer.close()
 
 
+async def test_what_waited_behind_the_first_read_says_nothing_of_the_rate() -> None:
+    """An agent that was held up found all of it in the kernel, and it seemed to come as fast as that copies."""
+    async with running_receiver(100_000) as receiver:
+        receiver._buffer = bytearray(1000)
+        sender, connection = socket.socketpair()
+        with sender, connection:
+            sender.sendall(b"x" * 50_000)
+            sender.shutdown(socket.SHUT_WR)
+            await receiver._receive(connection, "sender", 100_000)
+            greeting, answer = sender.recv(GREETING.size), sender.recv(ANSWER.size)
+    assert (GREETING.unpack(greeting), ANSWER.unpack(answer)) == ((100_000,), (50_000, 0))
+
+
 async def test_one_that_sends_more_than_it_may_is_cut_off() -> None:
     async with running_receiver(1000) as receiver:
         reader, writer, _ = await connect(receiver)
