@@ -280,6 +280,27 @@ def left_out(reading: Reading, *, malformed: str, unknown: str) -> str:
     )
 
 
+class LeftOut:
+    """What is said of the entries that do not count, put into words once for all NetworkTopologies.
+
+    A server of many clusters names hundreds of thousands of nodes of others: whoever works out a reading in a thread
+    has its words found there too.
+    """
+
+    def __init__(self, *, malformed: str, unknown: str) -> None:
+        """Prepare; arguments as of :func:`left_out`."""
+        self._reasons = malformed, unknown
+        self._told: tuple[tuple[str, ...], tuple[str, ...], str] = ((), (), "")
+
+    def text(self, reading: Reading) -> str:
+        """Return it, empty when all counts; at once for a reading with the same entries as the last."""
+        malformed, unknown, text = self._told
+        if malformed is not reading.malformed or unknown is not reading.unknown_nodes:
+            text = left_out(reading, malformed=self._reasons[0], unknown=self._reasons[1])
+            self._told = reading.malformed, reading.unknown_nodes, text
+        return text
+
+
 def available(holds: bool, reason: str, message: str) -> ConditionUpdate:
     """Return the condition SourceAvailable."""
     return ConditionUpdate(CONDITION_SOURCE_AVAILABLE, holds, reason, message)

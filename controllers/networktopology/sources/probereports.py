@@ -30,13 +30,13 @@ from controllers.networktopology.places import Places
 from controllers.networktopology.sources.base import (
     REASON_CLOCKS_DIFFER,
     REASON_PARTLY_USABLE,
+    LeftOut,
     Published,
     Reading,
     SourceState,
     Surroundings,
     TopologyKey,
     available,
-    left_out,
 )
 from controllers.networktopology.sources.cluster_wide import ClusterWideSource
 from controllers.networktopology.sources.probe_measurements import CLOCK_TOLERANCE, read_reports
@@ -95,6 +95,7 @@ class ProbeReports(ClusterWideSource):
         self._reported = ReportedTime()
         self._one_at_a_time = asyncio.Lock()
         self._news = asyncio.Event()
+        self._left_out = LeftOut(malformed="no round trip is like that", unknown="no such node exists")
 
     @classmethod
     def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:
@@ -166,8 +167,13 @@ class ProbeReports(ClusterWideSource):
                         reports, places, percentile=self._percentile, now=now, leads=leads, distrusted=before
                     )
 
+                def worked_out(reported: datetime | None) -> Reading:
+                    reading = self._timed(at, present, reported)
+                    self._left_out.text(reading)
+                    return reading
+
                 # In a thread: 5000 reports take most of a second.
-                reading = await asyncio.to_thread(self._timed, at, present, self._reported.at(present.moment))
+                reading = await asyncio.to_thread(worked_out, self._reported.at(present.moment))
                 cached = self._cached = _Cached(rounds, places, time.monotonic(), reading)
             return cached.reading
 
@@ -186,14 +192,15 @@ class ProbeReports(ClusterWideSource):
         """Return the condition SourceAvailable."""
         match reading.state:
             case SourceState.READ if reading.detail:
-                text = f"ProbeReports are not followed: {reading.detail}; {_STANDS}{_left_out(reading)}"
+                text = f"ProbeReports are not followed: {reading.detail}; {_STANDS}{self._unused(reading)}"
                 return available(False, "ProbeReportsUnreadable", text)
             case SourceState.READ if reading.clock_error:
-                text = f"{reading.name}{_left_out(reading)}. {clock_comparison(reading.clock_error)}, whose time counts"
+                clocks = f"{clock_comparison(reading.clock_error)}, whose time counts"
+                text = f"{reading.name}{self._unused(reading)}. {clocks}"
                 return available(True, REASON_CLOCKS_DIFFER, text)
             case SourceState.READ:
                 reason = REASON_PARTLY_USABLE if reading.malformed else "ProbeReportsRead"
-                return available(True, reason, f"{reading.name}{_left_out(reading)}")
+                return available(True, reason, f"{reading.name}{self._unused(reading)}")
             case SourceState.MISSING | SourceState.EMPTY if reading.detail:
                 return available(False, "ProbeReportsUnreadable", f"{reading.detail}; {instead}")
             case SourceState.MISSING:
@@ -208,7 +215,7 @@ class ProbeReports(ClusterWideSource):
             case SourceState.EMPTY if reading.mistimed > reading.stale:
                 text = (
                     "ProbeReports are of the future; see whether the clock of this controller is behind, or those of "
-                    f"the nodes ahead{_left_out(reading)}; {instead}"
+                    f"the nodes ahead{self._unused(reading)}; {instead}"
                 )
                 return available(False, REASON_CLOCKS_DIFFER, text)
             case SourceState.EMPTY if reading.stale:
@@ -218,7 +225,7 @@ class ProbeReports(ClusterWideSource):
                 )
                 return available(False, "ProbeReportsStale", text)
             case SourceState.EMPTY:
-                text = f"ProbeReports have no usable measurement{_left_out(reading)}; {instead}"
+                text = f"ProbeReports have no usable measurement{self._unused(reading)}; {instead}"
                 return available(False, "NoUsableMeasurements", text)
             case _:
                 text = f"ProbeReports cannot be used: {reading.detail}; the computed weights stay as they are"
@@ -292,6 +299,13 @@ class ProbeReports(ClusterWideSource):
             return None  # where they may not be read any more, a process that begins anew knows none
         return f"no response from the API server for {reflector.age:.0f} s"
 
+    def _unused(self, reading: Reading) -> str:
+        """Say what does not count, and why; empty when all does."""
+        text = self._left_out.text(reading)
+        if reading.stale:
+            text += f". Not used because older than 15 minutes: {counted(reading.stale, 'measurement')}"
+        return text
+
     def _refused(self) -> str | None:
         """Why reports that were followed may not be read any more; None if they may."""
         refusal = None if self._reflector is None else self._reflector.refusal
@@ -308,11 +322,3 @@ def _begun(topology: NetworkTopology, reading: Reading) -> Reading:
     if begun or not reading.usable or reading.coverage is None or reading.coverage.enough:
         return reading
     return replace(reading, state=SourceState.TOO_FEW)
-
-
-def _left_out(reading: Reading) -> str:
-    """Say what does not count, and why; empty when all does."""
-    text = left_out(reading, malformed="no round trip is like that", unknown="no such node exists")
-    if reading.stale:
-        text += f". Not used because older than 15 minutes: {counted(reading.stale, 'measurement')}"
-    return text

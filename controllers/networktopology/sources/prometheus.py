@@ -7,11 +7,10 @@ name a server would have the controller send requests for him. Without one, this
 from __future__ import annotations
 
 import asyncio
-import operator
 import time
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 import structlog
 
@@ -25,13 +24,13 @@ from controllers.networktopology.sources import prometheus_http
 from controllers.networktopology.sources.base import (
     REASON_CLOCKS_DIFFER,
     REASON_PARTLY_USABLE,
+    LeftOut,
     Published,
     Reading,
     SourceState,
     Surroundings,
     TopologyKey,
     available,
-    left_out,
 )
 from controllers.networktopology.sources.cluster_wide import ClusterWideSource
 from controllers.networktopology.sources.prometheus_answer import PrometheusError, Series, read_series
@@ -56,13 +55,6 @@ class _Vector:
     """when it came"""
 
 
-class _Told(NamedTuple):
-    """What is said of entries that do not count."""
-
-    entries: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    text: str = ""
-
-
 class Prometheus(ClusterWideSource):
     """What a Prometheus server has."""
 
@@ -76,7 +68,7 @@ class Prometheus(ClusterWideSource):
         self._problem = ""
         self._started = time.monotonic()
         self._cached: tuple[_Vector, Places, Reading] | None = None
-        self._told = _Told()
+        self._left_out = LeftOut(malformed="no round trip is like that", unknown="the cluster has no such place")
         self._one_at_a_time = asyncio.Lock()
         self._clock = SteadyClock()
 
@@ -107,8 +99,13 @@ class Prometheus(ClusterWideSource):
                 def at(now: datetime) -> Reading:
                     return read_series(vector.series, places, query=server.query, now=now)
 
+                def worked_out() -> Reading:
+                    reading = self._clock.read(vector.present, at)
+                    self._left_out.text(reading)
+                    return reading
+
                 # In a thread: a hundred thousand pairs take a second.
-                found = await asyncio.to_thread(self._clock.read, vector.present, at)
+                found = await asyncio.to_thread(worked_out)
                 self._cached = vector, places, found
             return replace(self._cached[2], detail=self._problem)
 
@@ -119,11 +116,11 @@ class Prometheus(ClusterWideSource):
                 text = f"No Prometheus server is named; start the controller with --prometheus-url; {instead}"
                 return available(False, "PrometheusNotConfigured", text)
             case SourceState.READ if reading.detail:
-                text = f"Prometheus gives no new answer: {reading.detail}; {_STANDS}{self._left_out(reading)}"
+                text = f"Prometheus gives no new answer: {reading.detail}; {_STANDS}{self._left_out.text(reading)}"
                 return available(False, "PrometheusUnreadable", text)
             case SourceState.READ:
                 reason = REASON_PARTLY_USABLE if reading.malformed else "PrometheusRead"
-                return available(True, reason, f"{reading.name}{self._left_out(reading)}")
+                return available(True, reason, f"{reading.name}{self._left_out.text(reading)}")
             case SourceState.EMPTY if reading.stale:
                 text = f"Prometheus has given no answer for 15 minutes: {reading.detail}; {instead}"
                 return available(False, "PrometheusStale", text)
@@ -133,26 +130,15 @@ class Prometheus(ClusterWideSource):
             case SourceState.EMPTY if reading.mistimed:
                 text = (
                     f"{reading.name} answers with another time than the clock of this controller has; set both right"
-                    f"{self._left_out(reading)}; {instead}"
+                    f"{self._left_out.text(reading)}; {instead}"
                 )
                 return available(False, REASON_CLOCKS_DIFFER, text)
             case SourceState.EMPTY:
-                text = f"{reading.name} has no usable figure{self._left_out(reading)}; {instead}"
+                text = f"{reading.name} has no usable figure{self._left_out.text(reading)}; {instead}"
                 return available(False, "NoUsableMeasurements", text)
             case _:
                 text = f"Prometheus cannot be read: {reading.detail}; the computed weights stay as they are"
                 return available(False, "PrometheusUnreadable", text)
-
-    def _left_out(self, reading: Reading) -> str:
-        """Say what does not count, and why; empty when all does.
-
-        Worked out once for all NetworkTopologies: a server of many clusters names hundreds of thousands of other nodes.
-        """
-        entries = reading.malformed, reading.unknown_nodes
-        if not all(map(operator.is_, entries, self._told.entries)):
-            text = left_out(reading, malformed="no round trip is like that", unknown="the cluster has no such place")
-            self._told = _Told(entries, text)
-        return self._told.text
 
     async def run(self) -> None:
         """Ask again and again, for ever; without a server wait."""

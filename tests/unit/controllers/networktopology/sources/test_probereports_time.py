@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from berth.api.networktopology import NetworkTopology
 from berth.kube.client import ApiClient
 from berth.kube.probe_reports import Report
 from berth.runtime.component import ComponentContext
+from controllers.networktopology.sources import base
 from controllers.networktopology.sources import probereports as subject
 from controllers.networktopology.sources.base import Reading, SourceState, Surroundings, TopologyKey
 from controllers.networktopology.sources.steady_clock import SteadyClock
@@ -138,3 +140,21 @@ def test_where_no_time_fits_the_clock_is_named(reading: Reading, reason: str, sa
     found = following().availability(reading, "costs come from UserDefined")
     assert (found.status, found.reason) == (False, reason)
     assert says in found.message
+
+
+async def test_what_does_not_count_is_put_into_words_once_and_outside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that is wrong nothing counts of what thousands of agents say, for each NetworkTopology."""
+    threads: list[threading.Thread] = []
+    count = base.left_out
+
+    def put(reading: Reading, **how: str) -> str:
+        threads.append(threading.current_thread())
+        return count(reading, **how)
+
+    monkeypatch.setattr(base, "left_out", put)
+    source = following(probe_report("n1", probed_peer("n2", 850, time=datetime.now(UTC) + timedelta(hours=1))))
+    for name in ("net", "other"):
+        reading = await source.read(TopologyKey("shop", name), topology(), PLACES)
+        assert "n1 probed more than a minute from now" in source.availability(reading, "no costs").message
+    assert len(threads) == 1
+    assert threading.main_thread() not in threads

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -12,6 +13,7 @@ from prometheus_client import REGISTRY
 
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
+from controllers.networktopology.sources import base
 from controllers.networktopology.sources import prometheus as subject
 from controllers.networktopology.sources.base import (
     DEFAULT_SETTINGS,
@@ -246,11 +248,29 @@ async def test_trouble_is_logged_once_and_so_is_its_end(world: World, capsys: py
 def test_what_does_not_count_is_put_into_words_once_for_all(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of hundreds of thousands of series of other clusters took a tenth of a second for each NetworkTopology."""
     words: list[Reading] = []
-    count = subject.left_out
-    monkeypatch.setattr(subject, "left_out", lambda reading, **how: words.append(reading) or count(reading, **how))
+    count = base.left_out
+    monkeypatch.setattr(base, "left_out", lambda reading, **how: words.append(reading) or count(reading, **how))
     reading = Reading(SourceState.EMPTY, "Prometheus (query)", unknown_nodes=("x to y",))
     for name in ("Prometheus (query)", "another"):
         assert "the cluster has no such place: x to y" in world.says(replace(reading, name=name))[2]
     assert len(words) == 1
     assert "no such place: z to y" in world.says(replace(reading, unknown_nodes=("z to y",)))[2]
     assert "no such place" not in world.says(replace(reading, unknown_nodes=()))[2]
+
+
+async def test_the_loop_is_not_held_up_by_those_words(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every answer is new, so that every half a minute it was a quarter of a second."""
+    threads: list[threading.Thread] = []
+    count = base.left_out
+
+    def put(reading: Reading, **how: str) -> str:
+        threads.append(threading.current_thread())
+        return count(reading, **how)
+
+    monkeypatch.setattr(base, "left_out", put)
+    world.figure = "-1"
+    for _ in range(2):
+        await world.ask()
+        assert "n1 to n2 is '-1'" in world.says(await world.read())[2]
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
