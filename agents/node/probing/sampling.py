@@ -23,6 +23,9 @@ OWN_ZONE_PEERS: Final = 2
 MOST_ZONES: Final = 400
 """Zones whose pairs are shared out. Where there are more, 5000 nodes do not have peers for half of the pairs, and every
 agent would need memory for all of them: each takes nodes at random then, which is hardly worse."""
+MOST_CANDIDATES: Final = 6_000_000
+"""Nodes that may sample a pair of zones, of all pairs together, as long as these are shared out: 15,000 nodes in 400
+zones. Their ranks take 80 MiB; where there are more, enough nodes come to a pair at random."""
 
 _BITS: Final = (1 << 64) - 1
 _ODD: Final = 0x9E3779B97F4A7C15
@@ -67,7 +70,7 @@ def choose_peers(own: str, nodes: Iterable[NodePlace], limit: int = DEFAULT_PEER
             chosen.add(probed[own])
     last.difference_update(zones[zone_of[own]])
     # The rank of a name for a name is the same both ways: two nodes would choose each other, and measure one pair.
-    question = own if len(zones) <= MOST_ZONES else f"{own}\0"
+    question = own if _shared_out(zones) else f"{own}\0"
     others = _first(question, list(zone_of), len(zone_of), leave_out={own, *chosen})
     chosen.update(sorted(others, key=last.__contains__)[: limit - len(chosen)])
     return tuple(sorted(chosen))
@@ -78,7 +81,7 @@ def samplers(nodes: Iterable[NodePlace], limit: int = DEFAULT_PEERS) -> dict[str
 
     Every pair of zones gets one node of either zone, then every pair a second, then a third. A pair has fewer only
     when all other nodes of its two zones sample as many pairs as ``limit`` leaves them. Of more than
-    :data:`MOST_ZONES` zones nobody samples any by duty.
+    :data:`MOST_ZONES` zones, or :data:`MOST_CANDIDATES`, nobody samples any by duty.
 
     Args:
         nodes: all nodes with an agent; each name once.
@@ -93,10 +96,16 @@ def samplers(nodes: Iterable[NodePlace], limit: int = DEFAULT_PEERS) -> dict[str
     return {name: tuple(sorted(others)) for name, others in sampled.items()}
 
 
+def _shared_out(zones: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the pairs of these zones are."""
+    candidates = (len(zones) - 1) * sum(map(len, zones.values()))
+    return len(zones) <= MOST_ZONES and candidates <= MOST_CANDIDATES
+
+
 def _samplers_by_pair(places: Sequence[NodePlace], limit: int) -> dict[tuple[str, str], list[str]]:
     """The samplers of every pair of zones, in the order in which it got them."""
     zones = _by_zone(places)
-    if len(zones) > MOST_ZONES:
+    if not _shared_out(zones):
         return {}
     zone_of = dict(places)
     hashes = {zone: [(_hash(name), name) for name in names] for zone, names in zones.items()}

@@ -140,6 +140,19 @@ def test_more_zones_than_can_be_shared_out_take_no_more_memory() -> None:
     assert len(pairs) > 0.9 * DEFAULT_PEERS * len(few)
 
 
+def test_more_nodes_than_can_be_shared_out_take_no_more_memory() -> None:
+    """Those of 65,000 nodes for the pairs of 200 zones took an agent beyond its memory limit, and 9 s."""
+    many = cluster(*(200,) * 200)
+    tracemalloc.start()
+    try:
+        peers = choose_peers("z7-n0", many)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(peers) == DEFAULT_PEERS
+    assert peak < 40 << 20
+
+
 @given(nodes=CLUSTERS, limit=LIMITS)
 def test_a_pair_lacks_samplers_only_if_its_nodes_have_no_peers_left(nodes: list[NodePlace], limit: int) -> None:
     sampled = samplers(nodes, limit)
