@@ -29,9 +29,22 @@ def identity_of(request: web.BaseRequest, identity: Identity, *, address: str) -
         case IdentitySource.HEADER:
             found = request.headers.get(identity.name)
         case IdentitySource.COOKIE:
-            found = request.cookies.get(identity.name)
+            found = _cookie(request.headers.get("Cookie", ""), identity.name)
         case IdentitySource.QUERY:
             found = request.query.get(identity.name)
         case IdentitySource.ADDRESS:
             pass
     return found or address
+
+
+def _cookie(header: str, name: str) -> str | None:
+    """Value of a cookie, the last of that name (RFC 6265, 4.2.1); None without one.
+
+    aiohttp's reader takes 20 to 40 ms for a header of 16 KB that is malformed, so that thirty requests a second of
+    anybody's would fill a processor. Escapes in quoted values are left as they are: who asks is hashed, not shown.
+    """
+    for pair in reversed(header.split(";")):
+        key, equals, value = pair.partition("=")
+        if equals and key.strip() == name:
+            return value.strip().strip('"')
+    return None

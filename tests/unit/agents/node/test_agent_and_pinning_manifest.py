@@ -1,4 +1,4 @@
-"""deploy/agent-and-pinning is both agents: options, directories and rights of each, as their own manifests have them."""
+"""deploy/agent-and-pinning is both agents: options, directories and rights as their own manifests have them."""
 
 from __future__ import annotations
 
