@@ -298,7 +298,7 @@ def test_both_agents_in_one_process_probe_pin_and_give_back(cluster: LocalCluste
     settled(cluster, uids, sockets)
     found = asyncio.run(cgroups_of(cluster, set(uids.values())))
     eventually(
-        lambda: cluster.kubectl("get", "probereports", NODE, "-ojsonpath={.status.time}").stdout,
+        lambda: cluster.kubectl("get", "probereports", NODE, "--ignore-not-found", "-ojsonpath={.status.time}").stdout,
         accept=bool,
         what="the report of the node",
         timeout=60.0,
