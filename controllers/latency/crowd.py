@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from berth.api.latency_exchange import MAX_ADDRESS, UserRoundTrips
@@ -63,6 +63,7 @@ class Crowd:
         """how far they are, once :meth:`settle` was called"""
         self._members: dict[str, _Member] = {}
         self._asked: dict[str, str] = {}
+        self._silent: dict[str, datetime] = {}
         self._round: datetime | None = None
         self._news: dict[tuple[str, str, MeasurementSource], Measurement | None] = {}
 
@@ -116,6 +117,8 @@ class Crowd:
         for value in microseconds[-LENGTH:]:
             window.add(value, now)
         found = window.measurement(place, MeasurementSource.PROBE, now)
+        if found is not None:
+            self._silent.pop(address, None)
         if known is not None and known.address == address and found is not None:
             known.answered = True
             self._news[user, place, MeasurementSource.PROBE] = found
@@ -160,6 +163,7 @@ class Crowd:
 
     def ask_anew(self) -> None:
         """Have agents asked about those who did not answer, as if nobody had been: no agent was there."""
+        self._silent.clear()
         for known in self._members.values():
             if not known.answered:
                 known.asked = None
@@ -171,6 +175,7 @@ class Crowd:
             now: the time.
             allowed: whether an address may be probed.
         """
+        self._silent = {each: time for each, time in self._silent.items() if time <= now < time + ASK_AGAIN}
         room = MOST_PROBED - sum(known.answered for known in self._members.values())
         found: list[tuple[str, str]] = []
         for members in self._by_prefix().values():
@@ -185,7 +190,7 @@ class Crowd:
                 break
             self._members[user].asked = now
             if allowed(address):
-                self._asked[address] = user
+                self._asked[address], self._silent[address] = user, now
                 asked.append(address)
         return asked
 
@@ -197,14 +202,21 @@ class Crowd:
         return max(min(times), min(self._round, now) + ROUND)
 
     def _by_prefix(self) -> dict[str, list[tuple[str, _Member]]]:
-        """Who may be probed; of those of one address, as behind a NAT, the one who was asked about, or the first."""
+        """Who may be probed; of those of one address, as behind a NAT, the one who was asked about, or the last.
+
+        That it did not answer is known of an address for as long as it is left alone, whoever of it comes and goes.
+        """
         found: dict[str, dict[str, tuple[str, _Member]]] = {}
         for user, known in self._members.items():
             if known.address:
                 addresses = found.setdefault(known.prefix, {})
-                _, before = addresses.get(known.address, ("", None))
-                if before is None or (before.asked is None and known.asked is not None):
+                before = addresses.get(known.address)
+                if before is None or _precedence(known) > _precedence(before[1]):
                     addresses[known.address] = user, known
+        for addresses in found.values():
+            for address, (user, known) in addresses.items():
+                if known.asked is None and address in self._silent:
+                    known.asked, self._asked[address] = self._silent[address], user
         return {prefix: [*addresses.values()] for prefix, addresses in found.items()}
 
     def _due_of(self, members: Sequence[tuple[str, _Member]], now: datetime) -> list[tuple[str, _Member]]:
@@ -226,6 +238,11 @@ def prefix_of(address: str) -> str:
     except ValueError:
         return ""
     return str(ipaddress.ip_network((found, _PREFIXES[found.version]), strict=False))
+
+
+def _precedence(known: _Member) -> tuple[bool, bool, datetime]:
+    """Of whom of an address more is known, or who stays for longer: the first to come is the first to be forgotten."""
+    return known.answered, known.asked is not None, known.seen or datetime.min.replace(tzinfo=UTC)
 
 
 def _may_be_asked(known: _Member, now: datetime) -> bool:

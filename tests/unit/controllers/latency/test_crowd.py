@@ -255,6 +255,25 @@ def test_users_of_one_address_are_probed_as_one() -> None:
     assert crowd.due_at(later(670)) == later(661) + REFRESH
 
 
+@pytest.mark.parametrize("many", [1, 250], ids=lambda many: f"{many} new ones every five seconds")
+@pytest.mark.parametrize("answers", [False, True], ids=["silent", "answers"])
+def test_an_address_whose_users_come_and_go_is_asked_about_as_rarely(many: int, answers: bool) -> None:
+    """Each makes one request and is forgotten before ten minutes have passed, or at once in a flood of them."""
+    crowd, address = Crowd(NOW), "192.0.2.1"
+    asked = []
+    for at in range(0, 720, 5):
+        serve(crowd, *(told(f"{at + number / many}", 20_000, address=address) for number in range(many)), at=at)
+        crowd.settle(PLACES, later(at), EXPIRY)
+        if crowd.due(later(at), bool):
+            asked.append(at)
+            if answers:
+                answer(crowd, address, 30_000, at=at)
+    if not answers:
+        assert asked == [0, 600]
+    elif many == 1:
+        assert len(asked) <= 720 / REFRESH.seconds + 720 / EXPIRY.seconds + 1
+
+
 def test_five_at_once_in_rounds() -> None:
     crowd = Crowd(NOW)
     serve(crowd, *(told(f"u{at}", 20_000, address=f"203.0.{at}.7") for at in range(AT_ONCE + 2)))
