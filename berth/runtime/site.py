@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final, cast
 
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
 from berth.runtime.tls_protocol import TlsProtocol
 
@@ -84,6 +85,9 @@ class Site:
         """Stop listening; requests under way have a second."""
         if self._server is not None:
             self._server.close()
+        for protocol, stranger in [*self._strangers.items()]:
+            if cast("RequestHandler", protocol).transport is None:
+                stranger.cut()  # the handshake would end later, and a request be answered by what has been stopped
         await self._runner.cleanup()
 
     def introduce(self, request: web.BaseRequest) -> None:

@@ -246,6 +246,15 @@ async def test_who_does_not_begin_to_speak_is_cut_off(monkeypatch: pytest.Monkey
         writer.close()
 
 
+async def test_who_has_not_begun_to_speak_when_it_stops_is_cut_off() -> None:
+    """Else the handshake would go on, and a controller that has ended take in what is said."""
+    async with listening() as stand:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(stand.url.rpartition(":")[2]))
+        await stand.post(exchange.ROUND_TRIPS_PATH, TOLD)  # by then that one is accepted
+    assert await asyncio.wait_for(reader.read(), tls_protocol.HANDSHAKE_SECONDS / 2) == b""
+    writer.close()
+
+
 @pytest.mark.parametrize("speaks", [pytest.param(False, id="says nothing"), pytest.param(True, id="without a token")])
 async def test_whom_nobody_knows_keeps_a_few_connections_and_takes_none_of_others(
     monkeypatch: pytest.MonkeyPatch, *, speaks: bool
