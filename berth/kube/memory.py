@@ -71,7 +71,8 @@ async def give_back_free_memory(every: float = TRIM_SECONDS) -> None:
     trim = _malloc_trim()
     while trim is not None:
         await asyncio.sleep(every)
-        await asyncio.to_thread(trim, 0)
+        with suppress(RuntimeError):  # no thread can be made now, and there is no hurry
+            await asyncio.to_thread(trim, 0)
 
 
 def _malloc_trim() -> Callable[[int], int] | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -107,3 +109,22 @@ def test_small_pieces_that_are_free_go_back_in_time_and_glibc_alone_keeps_them()
 async def test_without_glibc_there_is_nothing_to_give_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.CDLL", lambda _name: object())
     await give_back_free_memory(every=3600)
+
+
+@pytest.mark.skipif(not malloc.known(), reason="another C library than glibc")
+async def test_where_no_thread_can_be_made_the_process_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = asyncio.Event()
+
+    def start(_thread: threading.Thread) -> None:
+        if tried_before:
+            tried.set()
+        tried_before.append(True)
+        raise RuntimeError("can't start new thread")
+
+    tried_before: list[bool] = []
+    monkeypatch.setattr(threading.Thread, "start", start)
+    task = asyncio.create_task(give_back_free_memory(every=0.01))
+    again = asyncio.create_task(tried.wait())
+    done, _ = await asyncio.wait({task, again}, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+    task.cancel()
+    assert done == {again}
