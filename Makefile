@@ -99,7 +99,7 @@ else
 	@set -m; $(BIN)/python -m hack.second_try tests/e2e > $(VENV)/e2e.log 2>&1 & end_to_end=$$!; \
 	  trap "kill -INT -- -$$end_to_end; wait; exit 130" INT TERM; \
 	  nice -n 10 $(BIN)/python $(UNIT) && nice -n 10 $(BIN)/python $(INTEGRATION); others=$$?; \
-	  test $$others -ne 2 || kill -INT -- -$$end_to_end; \
+	  case $$others in 2|130) kill -INT -- -$$end_to_end;; esac; \
 	  wait $$end_to_end; code=$$?; cat $(VENV)/e2e.log; test $$others -eq 0 -a $$code -eq 0
 endif
 
