@@ -87,9 +87,10 @@ class _MetricsPage:
         await asyncio.sleep(max(0.0, self._rested - loop.time()))
         self._next = None
         began = loop.time()
-        page = generate_latest()
-        self._rested = loop.time() + REST * (loop.time() - began)
-        return page
+        try:
+            return generate_latest()
+        finally:
+            self._rested = loop.time() + REST * (loop.time() - began)
 
 
 @web.middleware

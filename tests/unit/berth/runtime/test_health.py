@@ -203,6 +203,27 @@ async def test_metrics_are_made_once_for_all_who_ask_and_a_tenth_of_the_time(
     assert len(made) < 10
 
 
+async def test_metrics_that_cannot_be_made_take_no_more_of_the_time(
+    checks: Checks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    took = 0.02
+    tried: list[float] = []
+
+    def fails() -> bytes:
+        tried.append(time.monotonic())
+        time.sleep(took)
+        raise ValueError("a collector that fails")
+
+    monkeypatch.setattr(health, "generate_latest", fails)
+    server = HealthServer(checks, host="127.0.0.1", port=0)
+    await server.start()
+    try:
+        assert [(await fetch(server.port, "/metrics"))[0] for _ in range(3)] == [500] * 3
+    finally:
+        await server.stop()
+    assert all(later - earlier >= 10 * took for earlier, later in pairwise(tried))
+
+
 async def test_metrics_are_made_for_others_when_one_who_asked_has_gone(checks: Checks) -> None:
     server = HealthServer(checks, host="127.0.0.1", port=0)
     await server.start()
