@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 from berth.api import latency_exchange as exchange
+from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.latency_stand import LatencyStand
@@ -71,6 +72,8 @@ def test_a_user_is_sent_through_the_nodes_before_the_pod_goes_to_the_nearest(
     ):
         controller.wait_ready(timeout=180)
         stand.deploy()
+        listens = f"/api/v1/namespaces/default/configmaps/{exchange.CONFIGMAP}"
+        eventually(lambda: stand.api.healthy(listens), what="where the controller listens")
 
         def moved() -> bool:
             return stand.places() == ["c"] and stand.outcomes() == ["Confirmed"]

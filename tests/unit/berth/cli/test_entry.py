@@ -41,6 +41,7 @@ def test_other_commands_have_what_they_need() -> None:
 def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_traceback(main: str) -> None:
     interrupted = (
         "import signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # which jobs in the background ignore\n"
         "class Interrupt:\n"
         "    def find_spec(self, name, *_):\n"
         "        if name == 'yaml': signal.raise_signal(signal.SIGINT)\n"
