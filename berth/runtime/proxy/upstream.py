@@ -43,7 +43,7 @@ class Address(NamedTuple):
 
 def read_at_most(transport: asyncio.BaseTransport) -> None:
     """Have asyncio read no more at a time than may wait: it would read 256 KiB."""
-    transport.max_size = BUFFERED_BYTES  # type: ignore[attr-defined]
+    transport.max_size = BUFFERED_BYTES  # type: ignore[attr-defined]  # of the event loop's own transports
 
 
 class Failure(StrEnum):

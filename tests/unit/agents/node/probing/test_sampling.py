@@ -124,15 +124,19 @@ def test_where_peers_are_too_few_each_pair_has_one_before_any_has_two() -> None:
     assert sum(map(len, found.values())) == 5000 * (DEFAULT_PEERS - OWN_ZONE_PEERS)
 
 
+def peers_and_peak(nodes: list[NodePlace]) -> tuple[tuple[str, ...], int]:
+    """Peers of one node, and the bytes that choosing them took at the most."""
+    tracemalloc.start()
+    try:
+        return choose_peers("z7-n0", nodes), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def test_more_zones_than_can_be_shared_out_take_no_more_memory() -> None:
     """A zone for each node, as where racks or hosts are stated as zones: 2000 have two million pairs."""
     few, many = cluster(*(1,) * (MOST_ZONES + 1)), cluster(*(1,) * 2000)
-    tracemalloc.start()
-    try:
-        peers = choose_peers("z7-n0", many)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    peers, peak = peers_and_peak(many)
     assert len(peers) == DEFAULT_PEERS
     assert peak < 8 << 20
     # Each node chooses others, so that many pairs are measured.
@@ -143,12 +147,7 @@ def test_more_zones_than_can_be_shared_out_take_no_more_memory() -> None:
 def test_more_nodes_than_can_be_shared_out_take_no_more_memory() -> None:
     """Those of 65,000 nodes for the pairs of 200 zones took an agent beyond its memory limit, and 9 s."""
     many = cluster(*(200,) * 200)
-    tracemalloc.start()
-    try:
-        peers = choose_peers("z7-n0", many)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    peers, peak = peers_and_peak(many)
     assert len(peers) == DEFAULT_PEERS
     assert peak < 40 << 20
 
