@@ -17,13 +17,14 @@ from pathlib import Path
 from bench.live.contenders import BASELINE, CONTENDERS, contender
 from bench.live.scenario import Result, clean_up, run
 from bench.live.workload import SYSTEM_NAMESPACE, network_topology
-from berth.api.labels import LABEL_REGION, LABEL_ZONE
+from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_DIJKSTRA
 from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
 from berth.kube.resources import NAMESPACES, NETWORK_TOPOLOGIES, NODES
-from berth.network.costs import read_costs
+from berth.network.costs import NetworkCosts, read_costs
+from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from hack.localcluster.topology import load
 
@@ -71,6 +72,28 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+async def computed_costs(client: ApiClient, cluster: LocalCluster) -> NetworkCosts:
+    """The costs of the NetworkTopology once its weights are computed, which placement waits for.
+
+    Its controller computes them before anything is measured, and ends.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        controller = ControllerProcess.start(
+            ["networktopology"], kubeconfig=cluster.kubeconfig, directory=Path(directory)
+        )
+        try:
+            controller.wait_ready(timeout=120)
+            async with asyncio.timeout(120):
+                while True:
+                    stored = await client.get(NETWORK_TOPOLOGIES, "bench", namespace=SYSTEM_NAMESPACE)
+                    costs = read_costs(NetworkTopology.parse(stored.document(api_version=API_VERSION, kind=KIND)))
+                    if costs.current and WEIGHTS_DIJKSTRA in costs.weight_sets:
+                        return costs
+                    await asyncio.sleep(0.1)
+        finally:
+            controller.stop()
+
+
 async def measure(cluster: LocalCluster, cases: Sequence[Case], arguments: argparse.Namespace) -> list[Result]:
     """Run every scheduler in turn on the same cluster, emptied after each run."""
     results: list[Result] = []
@@ -84,8 +107,7 @@ async def measure(cluster: LocalCluster, cases: Sequence[Case], arguments: argpa
         except ApiError as error:
             if not error.conflict:
                 raise
-        stored = await client.get(NETWORK_TOPOLOGIES, "bench", namespace=SYSTEM_NAMESPACE)
-        costs = read_costs(NetworkTopology.parse(stored.document(api_version=API_VERSION, kind=KIND)))
+        costs = await computed_costs(client, cluster)
         for number, (case, label) in enumerate(
             (case, label) for case in cases for _ in range(arguments.rounds) for label in arguments.schedulers
         ):

@@ -21,6 +21,7 @@ from berth.network.groups import Group
 from berth.network.limits import NOTHING_PLANNED, LimitedEdge, Planned, limited_edges
 from berth.network.members import GroupMembers
 from berth.scheduling.cache.cache import Cache
+from berth.scheduling.cache.nodes import PODS
 from berth.scheduling.decision import MAX_RUNNER_UPS, Alternative, Scale
 from berth.scheduling.framework.cycle_state import NO_EDGES, CycleState, PeerEdges
 from berth.scheduling.framework.framework import Framework
@@ -28,6 +29,7 @@ from berth.scheduling.gang.state import InfrastructureState
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
 
 
 def workload_of(pod: Pod) -> str:
@@ -138,7 +140,10 @@ def choose(framework: Framework, cycle: CycleState, feasible: Bools) -> Choice:
 
 
 def best_of(cycle: CycleState, feasible: Bools, values: Floats, terms: Mapping[str, Floats], *, scale: Scale) -> Choice:
-    """Pick the feasible node with the best value, the lowest slot among equals.
+    """Pick the feasible node with the best value; among equals the one with most of its room for pods left.
+
+    kube-scheduler takes any of the equals at random, which fills none of them first either. Nodes are alike to the
+    plugins where requests are beyond what they have, or pods request nothing. Then the lowest slot.
 
     Args:
         cycle: the pod and the cluster.
@@ -157,6 +162,8 @@ def best_of(cycle: CycleState, feasible: Bools, values: Floats, terms: Mapping[s
     order: list[int] = []
     for _ in range(min(len(slots), MAX_RUNNER_UPS + 1)):
         at = int(key.argmin())
+        if not order:
+            at = _with_most_room(cycle, slots, np.flatnonzero(key == key[at]))
         order.append(int(slots[at]))
         key[at] = np.inf
     best, *others = order
@@ -168,3 +175,12 @@ def best_of(cycle: CycleState, feasible: Bools, values: Floats, terms: Mapping[s
         Alternative(cycle.cluster.node_name(slot), float(values[slot]), by_term(slot)) for slot in others
     )
     return Choice(best, float(values[best]), by_term(best), runner_ups)
+
+
+def _with_most_room(cycle: CycleState, slots: Ints, equals: Ints) -> int:
+    """Of the positions `equals` in `slots`, the first with the smallest share of its allocatable pods there."""
+    if len(equals) == 1:
+        return int(equals[0])
+    nodes = slots[equals]
+    used, allocatable = cycle.cluster.used[nodes, PODS], cycle.cluster.allocatable[nodes, PODS]
+    return int(equals[(used / np.maximum(allocatable, 1)).argmin()])

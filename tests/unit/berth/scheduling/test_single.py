@@ -146,3 +146,34 @@ class TestAdmitted:
         outcome = lab.place_alone(member("b1", "b", cpu="1"), shop)
         assert where(outcome) == ({"b1": "n2"} if fits else {})
         assert len(outcome.failures) == (not fits)
+
+
+class TestEquals:
+    """Nodes that score alike are not filled one after the other: a pod that must be on one of them would find it full."""
+
+    @pytest.mark.parametrize(
+        ("rooms", "expected"),
+        [
+            pytest.param({"n1": 10, "n2": 10}, {"n1": 3, "n2": 3}, id="in-turn"),
+            pytest.param({"n1": 20, "n2": 10}, {"n1": 4, "n2": 2}, id="by-share-of-their-room"),
+        ],
+    )
+    def test_pods_are_spread_over_them(self, rooms: dict[str, int], expected: dict[str, int]) -> None:
+        # More is requested than there is, as kube-scheduler counts pods without requests: no plugin tells nodes apart.
+        nodes = [zoned(name, cpu="100m", memory="100Mi", pods=room) for name, room in rooms.items()]
+        lab, found = Lab(nodes), dict.fromkeys(rooms, 0)
+        lab.see(*(lone(f"old-{name}", on=name, cpu="100m", memory="100Mi") for name in rooms))
+        for name, room in rooms.items():
+            lab.see(*(lone(f"old-{name}-{number}", on=name) for number in range(room // 10 - 1)))
+        for number in range(sum(expected.values())):
+            for node in where(lab.place_alone(lone(f"p{number}"))).values():
+                found[node] += 1
+        assert found == expected
+
+    def test_the_lowest_slot_is_last(self) -> None:
+        assert where(Lab([zoned("n1"), zoned("n2")]).place_alone(lone("p"))) == {"p": "n1"}
+
+    def test_a_better_score_wins_over_room(self) -> None:
+        lab = Lab([zoned("n1", cpu=4), zoned("n2", cpu=4)])
+        lab.see(lone("big", on="n1", cpu="2"), *(lone(f"small-{number}", on="n2") for number in range(3)))
+        assert where(lab.place_alone(lone("p"))) == {"p": "n2"}
