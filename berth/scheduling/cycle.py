@@ -256,7 +256,7 @@ class SchedulingCycle:
         return self.planners[profile.scheduler_name].refusal(pod, usable, costs, change)
 
     def _settles(self, attempt: Attempt, group: Group) -> bool:
-        """Whether the first pods of a group with dependencies wait for network data that may be on its way.
+        """Whether the first pods of a group with dependencies wait for more pods, or network data, that may be coming.
 
         Says what they are planned without.
         """
@@ -267,6 +267,8 @@ class SchedulingCycle:
             return False
         identity, unserved = group.uid or group.key, self._cache.services.unserved(group)
         again = window.look_again(identity, costs, weight_sets, unserved=bool(unserved))
+        if again is None:
+            again = window.next_pod(identity, attempt.entry.last_came)
         if again is not None:
             self._queue.retry_at(attempt.entry, again)
             return True

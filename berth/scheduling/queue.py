@@ -139,11 +139,14 @@ class SchedulingQueue:
             self.delete(uid)
         entry = self._told_of_changes(key)
         if entry is None:
-            entry = QueueEntry(key=key, first_seen=self._clock(), turn=self._turn, number=next(self._numbers))
+            now = self._clock()
+            entry = QueueEntry(key, first_seen=now, last_came=now, turn=self._turn, number=next(self._numbers))
             self._entries[key] = entry
         before = entry.pods.get(uid)
-        if before is None and len(entry.left_over) == len(entry.pods):
-            entry.first_seen = self._clock()
+        if before is None:
+            entry.last_came = self._clock()
+            if len(entry.left_over) == len(entry.pods):
+                entry.first_seen = entry.last_came
         entry.pods[uid] = pod
         self._entry_of[uid] = key
         if before is None or before.spec != pod.spec:

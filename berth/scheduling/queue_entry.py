@@ -71,6 +71,8 @@ class QueueEntry:
     """identity"""
     first_seen: float
     """monotonic time of the first waiting pod that is not left over: the group's wait counts from here"""
+    last_came: float
+    """monotonic time of the last pod that came"""
     turn: int
     """attempts at any entry before this one came, or last failed"""
     number: int

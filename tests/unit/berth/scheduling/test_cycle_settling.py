@@ -17,9 +17,18 @@ from berth.scheduling.decision import Decision
 from berth.scheduling.messages import Message
 from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey
-from berth.scheduling.settling import SETTLE_SECONDS, WEIGHTS_SECONDS, SettlingWindow
+from berth.scheduling.settling import (
+    GATHER_AT_MOST_SECONDS,
+    GATHER_SECONDS,
+    SETTLE_SECONDS,
+    WEIGHTS_SECONDS,
+    SettlingWindow,
+)
 from tests.support import kinds
 from tests.support.placement import Clock, chain, group_object, lone, member, zoned
+
+FOUR = ("shop-a1", "shop-a2", "shop-b1", "shop-b2")
+"""pods of `Stage.replicas`"""
 
 
 class Stage(CycleListener):
@@ -32,11 +41,16 @@ class Stage(CycleListener):
         window = SettlingWindow(self.clock) if settling else None
         self.cycle = SchedulingCycle(self.cache, self.queue, PlacementConfiguration(), self, settling=window)
         self.placed: dict[str, NetworkCosts] = {}
+        self.together: set[int] = set()
+        """how many pods were planned at once, each time"""
         self.told: list[str] = []
         self.cache.update_node(zoned("n1", cpu=8))
 
     def decided(self, decision: Decision, costs: NetworkCosts) -> None:
         self.placed[decision.pod.metadata.name] = costs
+
+    def planned(self, kind: str, *, pods: int, seconds: float) -> None:
+        self.together.add(pods)
 
     def about_group(self, group: Group, message: Message) -> None:
         if message.reason == "NetworkDataMissing":
@@ -138,8 +152,44 @@ def test_a_service_that_is_there_is_not_waited_for(service: dict[str, Any]) -> N
     stage.network("Dijkstra")
     stage.service("b", **service)
     stage.replicas()
-    assert len(stage.schedule()) == 4
+    assert len(stage.schedule(seconds=GATHER_SECONDS)) == 4
     assert not stage.told
+
+
+def test_replicas_that_come_a_moment_later_are_planned_together() -> None:
+    stage = Stage()
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.replicas()
+    assert stage.schedule(seconds=GATHER_SECONDS / 2) == set()
+    stage.add(member("pc", "b", labels={"app": "b"}))
+    assert stage.schedule(seconds=0.8 * GATHER_SECONDS) == set()
+    assert stage.schedule(seconds=0.3 * GATHER_SECONDS) == {*FOUR, "pc"}
+    assert stage.together == {5}
+
+
+def test_pods_that_keep_coming_do_not_hold_up_the_group() -> None:
+    stage = Stage()
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.replicas()
+    begun, number = stage.clock.now, 0
+    while not stage.schedule(seconds=GATHER_SECONDS / 2):
+        stage.add(member(f"more-{number}", "b", labels={"app": "b"}))
+        number += 1
+        assert number < 100
+    assert stage.clock.now - begun == pytest.approx(GATHER_AT_MOST_SECONDS, abs=1.01 * GATHER_SECONDS)
+    assert stage.placed.keys() == {*FOUR, *(f"more-{each}" for each in range(number))}
+
+
+def test_an_edit_of_a_pod_is_no_further_pod() -> None:
+    stage = Stage()
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.shop()
+    assert stage.schedule(seconds=GATHER_SECONDS / 2) == set()
+    stage.add(member("pb", "b", labels={"edited": "yes"}))
+    assert stage.schedule(seconds=0.6 * GATHER_SECONDS) == {"pa", "pb"}
 
 
 def test_services_and_costs_share_one_window() -> None:

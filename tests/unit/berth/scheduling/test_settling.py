@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.costs import DEFAULT_WEIGHT_SETS, NO_COSTS, NetworkCosts
-from berth.scheduling.settling import REMEMBERED, SETTLE_SECONDS, WEIGHTS_SECONDS, SettlingWindow
+from berth.scheduling.settling import (
+    GATHER_AT_MOST_SECONDS,
+    GATHER_SECONDS,
+    REMEMBERED,
+    SETTLE_SECONDS,
+    WEIGHTS_SECONDS,
+    SettlingWindow,
+)
 from tests.support.placement import Clock
 
 
@@ -51,6 +58,33 @@ def test_a_group_waits_for_the_costs_that_its_profile_uses(
     costs: NetworkCosts, weight_sets: tuple[str, ...], waits: bool
 ) -> None:
     assert (SettlingWindow(Clock()).look_again("uid", costs, weight_sets) is not None) is waits
+
+
+@pytest.mark.parametrize(
+    ("waited", "since_last", "due"),
+    [
+        pytest.param(0.0, 0.0, GATHER_SECONDS, id="one-came-just-now"),
+        pytest.param(0.5, 0.04, GATHER_SECONDS - 0.04, id="they-keep-coming"),
+        pytest.param(0.0, GATHER_SECONDS, None, id="none-came-for-a-while"),
+        pytest.param(GATHER_AT_MOST_SECONDS - 0.02, 0.0, 0.02, id="nearly-waited-enough"),
+        pytest.param(GATHER_AT_MOST_SECONDS, 0.0, None, id="waited-enough"),
+    ],
+)
+def test_a_group_waits_for_pods_that_keep_coming(waited: float, since_last: float, due: float | None) -> None:
+    clock = Clock()
+    window = SettlingWindow(clock)
+    window.next_pod("uid", clock.now)
+    clock.advance(waited)
+    found = window.next_pod("uid", clock.now - since_last)
+    assert found == (None if due is None else pytest.approx(clock.now + due))
+
+
+def test_without_room_to_remember_windows_nobody_waits_for_pods() -> None:
+    clock = Clock()
+    window = SettlingWindow(clock)
+    for number in range(REMEMBERED):
+        assert window.next_pod(number, clock.now) is not None
+    assert window.next_pod("one more", clock.now) is None
 
 
 def test_the_weights_arrival_ends_the_window() -> None:

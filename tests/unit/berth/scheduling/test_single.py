@@ -149,7 +149,7 @@ class TestAdmitted:
 
 
 class TestEquals:
-    """Nodes that score alike are not filled one after the other: a pod that must be on one of them would find it full."""
+    """Nodes that score alike are not filled one after the other: who must be on one of them would find it full."""
 
     @pytest.mark.parametrize(
         ("rooms", "expected"),
