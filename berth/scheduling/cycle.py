@@ -268,7 +268,7 @@ class SchedulingCycle:
         identity, unserved = group.uid or group.key, self._cache.services.unserved(group)
         again = window.look_again(identity, costs, weight_sets, unserved=bool(unserved))
         if again is None:
-            again = window.next_pod(identity, attempt.entry.last_came)
+            again = window.next_pod(attempt.entry)
         if again is not None:
             self._queue.retry_at(attempt.entry, again)
             return True

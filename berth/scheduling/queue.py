@@ -146,7 +146,7 @@ class SchedulingQueue:
         if before is None:
             entry.last_came = self._clock()
             if len(entry.left_over) == len(entry.pods):
-                entry.first_seen = entry.last_came
+                entry.first_seen, entry.gathers_since = entry.last_came, None
         entry.pods[uid] = pod
         self._entry_of[uid] = key
         if before is None or before.spec != pod.spec:

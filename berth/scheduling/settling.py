@@ -15,6 +15,7 @@ from cachetools import TTLCache
 
 from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from berth.network.costs import NetworkCosts
+from berth.scheduling.queue_entry import QueueEntry
 
 SETTLE_SECONDS = 2.0
 """The longest that an AppGroup which could be planned waits for a NetworkTopology, and for Services."""
@@ -74,15 +75,19 @@ class SettlingWindow:
             waits |= max(waited, of_topology) < WEIGHTS_SECONDS
         return now + POLL_SECONDS if waits else None
 
-    def next_pod(self, group: Hashable, last_came: float) -> float | None:
+    def next_pod(self, entry: QueueEntry) -> float | None:
         """When to look again at a group of which no pod has a node, since another pod may come; None when it is due.
 
+        Pods gather for each batch anew, and once there is nothing else to wait for: an application that was scaled to
+        zero comes back one pod after the other too, and pods go on coming while its network data is waited for.
+
         Args:
-            group: identity of the AppGroup, as for :meth:`look_again`.
-            last_came: monotonic time of its last pod.
+            entry: its waiting pods.
         """
         now = self.clock()
-        due = min(last_came + GATHER_SECONDS, self._begun(group, now) + GATHER_AT_MOST_SECONDS)
+        if entry.gathers_since is None:
+            entry.gathers_since = now
+        due = min(entry.last_came + GATHER_SECONDS, entry.gathers_since + GATHER_AT_MOST_SECONDS)
         return due if now < due else None
 
     def tell(self, group: Hashable) -> bool:

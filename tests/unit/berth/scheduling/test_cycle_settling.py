@@ -72,6 +72,12 @@ class Stage(CycleListener):
         self.add(*(member(f"{name}-{each}{number}", each, group=name, labels={"app": each})
                    for each in "ab" for number in (1, 2)))  # fmt: skip
 
+    def replicas_one_by_one(self) -> None:
+        """Two pods of either workload, each looked at before the next one comes."""
+        for name in FOUR:
+            self.add(member(name, name[5], labels={"app": name[5]}))
+            self.schedule(seconds=GATHER_SECONDS / 2)
+
     def network(self, *weight_sets: str, generation: int = 1) -> None:
         """A NetworkTopology of these weight sets, computed ones of its spec of generation 1."""
         sets = [kinds.weight_set(name, z1={"z2": 5}) for name in weight_sets]
@@ -180,6 +186,46 @@ def test_pods_that_keep_coming_do_not_hold_up_the_group() -> None:
         assert number < 100
     assert stage.clock.now - begun == pytest.approx(GATHER_AT_MOST_SECONDS, abs=1.01 * GATHER_SECONDS)
     assert stage.placed.keys() == {*FOUR, *(f"more-{each}" for each in range(number))}
+
+
+@pytest.mark.parametrize(
+    ("gone", "seconds"),
+    [
+        pytest.param(True, 60.0, id="scaled-to-zero"),
+        pytest.param(True, 0.0, id="deleted-and-made-again"),
+    ],
+)
+def test_pods_of_an_application_that_comes_back_are_planned_together(gone: bool, seconds: float) -> None:
+    stage = Stage()
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.shop()
+    stage.schedule()
+    assert stage.schedule(seconds=GATHER_SECONDS) == {"pa", "pb"}
+    stage.clock.advance(GATHER_AT_MOST_SECONDS)
+    for name in ("a", "b"):
+        if gone:
+            stage.cache.delete_pod(member(f"p{name}", name))
+        else:
+            stage.cache.update_pod(member(f"p{name}", name, on="n1", deleting=True))
+    stage.clock.advance(seconds)
+    stage.together.clear()
+    stage.replicas_one_by_one()
+    assert stage.schedule(seconds=GATHER_SECONDS) == {"pa", "pb", *FOUR}
+    assert stage.together == {4}
+
+
+def test_pods_that_come_while_network_data_is_waited_for_are_planned_together() -> None:
+    stage = Stage()
+    stage.network("UserDefined")
+    stage.service("b")
+    stage.shop()
+    stage.schedule()
+    assert stage.schedule(seconds=GATHER_AT_MOST_SECONDS) == set()
+    stage.network("Dijkstra")
+    stage.replicas_one_by_one()
+    assert stage.schedule(seconds=GATHER_SECONDS) == {"pa", "pb", *FOUR}
+    assert stage.together == {6}
 
 
 def test_an_edit_of_a_pod_is_no_further_pod() -> None:

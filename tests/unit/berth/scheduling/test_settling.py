@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.costs import DEFAULT_WEIGHT_SETS, NO_COSTS, NetworkCosts
+from berth.network.groups import GroupKey
+from berth.scheduling.queue_entry import EntryKey, QueueEntry
 from berth.scheduling.settling import (
     GATHER_AT_MOST_SECONDS,
     GATHER_SECONDS,
@@ -23,6 +25,11 @@ def _costs(*weight_sets: str, uid: str = "net", generation: int = 1, current: bo
     return NetworkCosts(
         source="default/net", uid=uid, weight_sets=weight_sets, zones=zones, generation=generation, current=current
     )
+
+
+def _entry(came: float) -> QueueEntry:
+    """Pods of a group, the last of which came at that time."""
+    return QueueEntry(EntryKey.of_group(GroupKey("a", "shop"), "s"), first_seen=came, last_came=came, turn=0, number=0)
 
 
 EDITED = _costs("Dijkstra", "UserDefined", generation=2, current=False)
@@ -72,19 +79,20 @@ def test_a_group_waits_for_the_costs_that_its_profile_uses(
 )
 def test_a_group_waits_for_pods_that_keep_coming(waited: float, since_last: float, due: float | None) -> None:
     clock = Clock()
-    window = SettlingWindow(clock)
-    window.next_pod("uid", clock.now)
+    window, entry = SettlingWindow(clock), _entry(clock.now)
+    window.next_pod(entry)
     clock.advance(waited)
-    found = window.next_pod("uid", clock.now - since_last)
+    entry.last_came = clock.now - since_last
+    found = window.next_pod(entry)
     assert found == (None if due is None else pytest.approx(clock.now + due))
 
 
-def test_without_room_to_remember_windows_nobody_waits_for_pods() -> None:
+def test_pods_gather_without_room_to_remember_windows() -> None:
     clock = Clock()
     window = SettlingWindow(clock)
-    for number in range(REMEMBERED):
-        assert window.next_pod(number, clock.now) is not None
-    assert window.next_pod("one more", clock.now) is None
+    for number in range(REMEMBERED + 1):
+        window.look_again(number, NO_COSTS, DEFAULT_WEIGHT_SETS)
+    assert window.next_pod(_entry(clock.now)) is not None
 
 
 def test_the_weights_arrival_ends_the_window() -> None:
