@@ -263,7 +263,7 @@ class SchedulingCycle:
         window, costs, weight_sets = self._settling, attempt.costs, attempt.profile.weight_sets
         if window is None or not group.edges:
             return False
-        if any(member.node for member in self._cache.members.of(group.key)):
+        if any(member.node and not member.terminating for member in self._cache.members.of(group.key)):
             return False
         identity, unserved = group.uid or group.key, self._cache.services.unserved(group)
         again = window.look_again(identity, costs, weight_sets, unserved=bool(unserved))

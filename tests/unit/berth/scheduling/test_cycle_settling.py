@@ -193,6 +193,7 @@ def test_pods_that_keep_coming_do_not_hold_up_the_group() -> None:
     [
         pytest.param(True, 60.0, id="scaled-to-zero"),
         pytest.param(True, 0.0, id="deleted-and-made-again"),
+        pytest.param(False, 0.0, id="terminating"),
     ],
 )
 def test_pods_of_an_application_that_comes_back_are_planned_together(gone: bool, seconds: float) -> None:
