@@ -159,9 +159,12 @@ def best_of(cycle: CycleState, feasible: Bools, values: Floats, terms: Mapping[s
     if not slots.size:
         raise ValueError("no node is feasible")
     key = values[slots] if scale is Scale.COST else -values[slots]
+    key[np.isnan(key)] = np.inf  # of numbers that are too great: such nodes come last, and nothing equals NaN
     order: list[int] = []
     for _ in range(min(len(slots), MAX_RUNNER_UPS + 1)):
         at = int(key.argmin())
+        if order and key[at] == np.inf:
+            break
         if not order:
             at = _with_most_room(cycle, slots, np.flatnonzero(key == key[at]))
         order.append(int(slots[at]))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from berth.network.costs import NO_COSTS
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Outcome, Scale
+from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.reasons import MAX_NETWORK_COST_EXCEEDED, NETWORK_OVERHEAD
 from berth.scheduling.framework.rejection import Rejection
+from berth.scheduling.single import best_of
 from tests.support import kinds
 from tests.support.placement import Lab, chain, group_object, lone, member, where, zoned
 
@@ -169,6 +172,32 @@ class TestEquals:
             for node in where(lab.place_alone(lone(f"p{number}"))).values():
                 found[node] += 1
         assert found == expected
+
+    @pytest.mark.parametrize(
+        ("values", "best", "others"),
+        [
+            pytest.param([np.nan, 5.0, 1.0], "n3", ["n2"], id="some-unknown"),
+            pytest.param([np.nan, np.nan, np.nan], "n2", [], id="all-unknown"),
+            pytest.param([np.inf, np.inf, np.inf], "n2", [], id="all-infinite"),
+            pytest.param([np.inf, 5.0, np.inf], "n2", [], id="some-infinite"),
+        ],
+    )
+    def test_values_that_are_no_numbers_come_last(self, values: list[float], best: str, others: list[str]) -> None:
+        names = ["n1", "n2", "n3"]
+        lab = Lab([zoned(name) for name in names])
+        lab.see(lone("old-1", on="n1"), lone("old-3", on="n3"))
+        state = lab.cache.state
+        cycle = CycleState(state.info(lone("p")), state)
+        choice = best_of(cycle, state.alive, np.array(values), {}, scale=Scale.COST)
+        assert state.node_name(choice.slot) == best
+        assert [each.node for each in choice.runner_ups] == others
+
+    @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+    def test_a_weight_that_is_too_great_stops_no_pod(self) -> None:
+        lab = Lab(four(), Profile.model_validate({"weights": {"network": 1.7e308}}))
+        shop = lab.group(group_object("shop", *chain("a", "b")))
+        lab.see(member("b1", "b", on="n3"))
+        assert where(lab.place_alone(member("a2", "a"), shop)).keys() == {"a2"}
 
     def test_the_lowest_slot_is_last(self) -> None:
         assert where(Lab([zoned("n1"), zoned("n2")]).place_alone(lone("p"))) == {"p": "n1"}
