@@ -23,7 +23,8 @@ of changes, what never fits would be planned all the time.
 A plan may take several turns; its entry is active in between (:meth:`SchedulingQueue.put_back`).
 
 Every entry is active, or has a time at which it becomes active, or is being scheduled just now; whoever schedules one
-ends with :meth:`SchedulingQueue.back_off`, :meth:`SchedulingQueue.retry_at`, or by deleting its pods.
+ends with :meth:`SchedulingQueue.back_off`, :meth:`SchedulingQueue.retry_at` or :meth:`SchedulingQueue.pause`, or by
+deleting its pods.
 """
 
 from __future__ import annotations
@@ -251,6 +252,11 @@ class SchedulingQueue:
             entry.due = when
             self._timers.push((when, entry.key))
 
+    def pause(self, entry: QueueEntry, when: float) -> None:
+        """Only a moment is needed: as :meth:`retry_at`, but the entry is as old as it was when it is active again."""
+        entry.paused = True
+        self.retry_at(entry, when)
+
     def activate(self, key: EntryKey, *, skip_backoff: bool = True) -> None:
         """Something about this entry changed: try it now, or once its backoff is over."""
         entry = self._told_of_changes(key)
@@ -318,7 +324,9 @@ class SchedulingQueue:
         self._set_rank(entry, rank)
         self._active.push(namespace, rank)
         if idle:
-            entry.active_since = self._clock() if since is None else since
+            if not entry.paused:
+                entry.active_since = self._clock() if since is None else since
+            entry.paused = False
             self._oldest.push(namespace, (entry.active_since, entry.key))
 
     def _set_rank(self, entry: QueueEntry, rank: Rank | None) -> None:

@@ -116,6 +116,8 @@ class QueueEntry:
     """pods were deleted since, so that the rank may be too high; found out when it is the first"""
     active_since: float = 0.0
     """monotonic time at which it became active"""
+    paused: bool = False
+    """is as old as before when it becomes active again: it had its turn too early by a moment"""
     told: Told = field(default_factory=Told)
     """why it waits, as its pods have been told"""
 

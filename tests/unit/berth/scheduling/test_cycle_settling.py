@@ -15,7 +15,7 @@ from berth.scheduling.configuration import PlacementConfiguration
 from berth.scheduling.cycle import CycleListener, SchedulingCycle
 from berth.scheduling.decision import Decision
 from berth.scheduling.messages import Message
-from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.queue import AGEING_SECONDS, AGEING_TURNS, SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey
 from berth.scheduling.settling import (
     GATHER_AT_MOST_SECONDS,
@@ -227,6 +227,27 @@ def test_pods_that_come_while_network_data_is_waited_for_are_planned_together() 
     stage.replicas_one_by_one()
     assert stage.schedule(seconds=GATHER_SECONDS) == {"pa", "pb", *FOUR}
     assert stage.together == {6}
+
+
+def test_pods_that_keep_coming_do_not_cost_a_group_its_turn_among_urgent_ones() -> None:
+    stage = Stage()
+    stage.cache.update_node(zoned("n1", cpu=8, pods=10_000))
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.shop()
+    begun, number, step = stage.clock.now, 0, GATHER_SECONDS / 5
+    while "pa" not in stage.placed:
+        number += 1
+        stage.add(*(lone(f"urgent-{number}-{each}", spec={"priority": 10}) for each in "ab"))
+        if number % 3 == 0:
+            stage.add(member(f"more-{number}", "b", labels={"app": "b"}))
+        entry = stage.queue.pop()
+        assert entry is not None
+        stage.cycle.schedule_one(entry)
+        stage.clock.advance(step)
+        assert number < 100 * AGEING_SECONDS
+    at_most = GATHER_AT_MOST_SECONDS + AGEING_TURNS * step
+    assert AGEING_SECONDS <= stage.clock.now - begun <= AGEING_SECONDS + at_most + 2 * step
 
 
 def test_an_edit_of_a_pod_is_no_further_pod() -> None:
