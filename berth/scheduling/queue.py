@@ -147,7 +147,7 @@ class SchedulingQueue:
         if before is None:
             entry.last_came = self._clock()
             if len(entry.left_over) == len(entry.pods):
-                entry.first_seen, entry.gathers_since = entry.last_came, None
+                entry.first_seen = entry.last_came
         entry.pods[uid] = pod
         self._entry_of[uid] = key
         if before is None or before.spec != pod.spec:
@@ -230,7 +230,7 @@ class SchedulingQueue:
 
         With `early` it need not wait for the end of that while nothing else waits.
         """
-        entry.early, entry.helped = early, False
+        entry.early, entry.helped, entry.gathers_since = early, False, None
         wait = min(MAX_BACKOFF, INITIAL_BACKOFF * 2.0 ** min(entry.attempts, 16))
         entry.attempts += 1
         entry.turn = self._turn

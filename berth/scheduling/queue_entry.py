@@ -78,7 +78,7 @@ class QueueEntry:
     number: int
     """entries that came before it: creation times are in whole seconds"""
     gathers_since: float | None = None
-    """monotonic time at which nothing but further pods could be waited for; None before that, and in a new batch"""
+    """monotonic time at which nothing but further pods could be waited for; None before that, and after a failure"""
     pods: dict[str, Pod] = field(default_factory=dict)
     """waiting pods by uid"""
     left_over: set[str] = field(default_factory=set)

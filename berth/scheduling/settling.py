@@ -78,8 +78,8 @@ class SettlingWindow:
     def next_pod(self, entry: QueueEntry) -> float | None:
         """When to look again at a group of which no pod has a node, since another pod may come; None when it is due.
 
-        Pods gather for each batch anew, and once there is nothing else to wait for: an application that was scaled to
-        zero comes back one pod after the other too, and pods go on coming while its network data is waited for.
+        They gather once there is nothing else to wait for, as pods go on coming meanwhile; and anew after a failure and
+        once all had nodes: an application that was scaled to zero comes back one pod after the other, too.
 
         Args:
             entry: its waiting pods.

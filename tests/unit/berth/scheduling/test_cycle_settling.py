@@ -250,6 +250,24 @@ def test_pods_that_keep_coming_do_not_cost_a_group_its_turn_among_urgent_ones() 
     assert AGEING_SECONDS <= stage.clock.now - begun <= AGEING_SECONDS + at_most + 2 * step
 
 
+@pytest.mark.parametrize("over", [pytest.param(False, id="all-or-nothing"), pytest.param(True, id="left-over")])
+def test_pods_that_come_to_a_group_without_room_are_planned_together(*, over: bool) -> None:
+    stage = Stage()
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.cache.update_group(group_object("shop", *chain("a", "b")))
+    stage.add(*(member(f"big-{each}", each, cpu="100", labels={"app": each}) for each in "ab"))
+    stage.schedule()
+    stage.schedule(seconds=GATHER_SECONDS)
+    if over:
+        stage.schedule(seconds=60)
+    stage.clock.advance(GATHER_AT_MOST_SECONDS)
+    stage.together.clear()
+    stage.replicas_one_by_one()
+    stage.schedule(seconds=GATHER_SECONDS)
+    assert stage.together == {6}
+
+
 def test_an_edit_of_a_pod_is_no_further_pod() -> None:
     stage = Stage()
     stage.network("Dijkstra")
