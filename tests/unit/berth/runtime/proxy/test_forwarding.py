@@ -230,4 +230,5 @@ async def test_a_client_that_does_not_read_takes_little_memory() -> None:
             while not client._paused or not inwards._paused:
                 await asyncio.sleep(0.01)
         held = inwards._waiting + client.transport.get_write_buffer_size()
-        assert held <= 256 * 1024, "of the answer, beside what the kernel keeps"
+        # asyncio pauses above 64 KiB, and what it reads at once, up to 256 KiB, comes on top.
+        assert held <= (64 + 256) * 1024, "of the answer, beside what the kernel keeps"
