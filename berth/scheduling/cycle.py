@@ -270,7 +270,7 @@ class SchedulingCycle:
         if again is None:
             again = window.next_pod(attempt.entry)
         if again is not None:
-            self._queue.pause(attempt.entry, again)
+            self._queue.retry_at(attempt.entry, again, keeps_age=True)
             return True
         weights = not settled(costs, weight_sets) and not costs.absent
         if (weights or unserved) and window.tell(identity):

@@ -21,10 +21,8 @@ was refused or its planning ended with an error. Such attempts have a share of t
 of changes, what never fits would be planned all the time.
 
 A plan may take several turns; its entry is active in between (:meth:`SchedulingQueue.put_back`).
-
 Every entry is active, or has a time at which it becomes active, or is being scheduled just now; whoever schedules one
-ends with :meth:`SchedulingQueue.back_off`, :meth:`SchedulingQueue.retry_at` or :meth:`SchedulingQueue.pause`, or by
-deleting its pods.
+ends with :meth:`SchedulingQueue.back_off`, :meth:`SchedulingQueue.retry_at`, or by deleting its pods.
 """
 
 from __future__ import annotations
@@ -140,8 +138,7 @@ class SchedulingQueue:
             self.delete(uid)
         entry = self._told_of_changes(key)
         if entry is None:
-            now = self._clock()
-            entry = QueueEntry(key, first_seen=now, last_came=now, turn=self._turn, number=next(self._numbers))
+            entry = QueueEntry(key, first_seen=self._clock(), turn=self._turn, number=next(self._numbers))
             self._entries[key] = entry
         before = entry.pods.get(uid)
         if before is None:
@@ -233,8 +230,7 @@ class SchedulingQueue:
         entry.early, entry.helped, entry.gathers_since = early, False, None
         wait = min(MAX_BACKOFF, INITIAL_BACKOFF * 2.0 ** min(entry.attempts, 16))
         entry.attempts += 1
-        entry.turn = self._turn
-        now = self._clock()
+        entry.turn, now = self._turn, self._clock()
         entry.not_before = now + wait
         self._set_rank(entry, None)
         entry.due = None
@@ -245,17 +241,16 @@ class SchedulingQueue:
             self._unschedulable.add(entry)
             self.retry_at(entry, now + FLUSH_AFTER)
 
-    def retry_at(self, entry: QueueEntry, when: float) -> None:
-        """Try the entry again at monotonic time `when` or when its backoff is over, earlier if something changes."""
+    def retry_at(self, entry: QueueEntry, when: float, *, keeps_age: bool = False) -> None:
+        """Try the entry again at monotonic time `when` or when its backoff is over, earlier if something changes.
+
+        With `keeps_age` it is then as old as it is now: its turn came too early by a moment.
+        """
+        entry.keeps_age = keeps_age
         when = max(when, entry.not_before)
         if entry.rank is None and (entry.due is None or when < entry.due):
             entry.due = when
             self._timers.push((when, entry.key))
-
-    def pause(self, entry: QueueEntry, when: float) -> None:
-        """Only a moment is needed: as :meth:`retry_at`, but the entry is as old as it was when it is active again."""
-        entry.paused = True
-        self.retry_at(entry, when)
 
     def activate(self, key: EntryKey, *, skip_backoff: bool = True) -> None:
         """Something about this entry changed: try it now, or once its backoff is over."""
@@ -324,9 +319,9 @@ class SchedulingQueue:
         self._set_rank(entry, rank)
         self._active.push(namespace, rank)
         if idle:
-            if not entry.paused:
+            if not entry.keeps_age:
                 entry.active_since = self._clock() if since is None else since
-            entry.paused = False
+            entry.keeps_age = False
             self._oldest.push(namespace, (entry.active_since, entry.key))
 
     def _set_rank(self, entry: QueueEntry, rank: Rank | None) -> None:

@@ -16,7 +16,6 @@ def entry(name: str, *, follows: frozenset[Change] = frozenset()) -> QueueEntry:
     """An entry whose namespace is the first letter of its name."""
     return QueueEntry(
         key=EntryKey.of_group(GroupKey(name[0], name), "s"),
-        last_came=0.0,
         first_seen=0.0,
         turn=0,
         number=0,
