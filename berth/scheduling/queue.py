@@ -21,7 +21,6 @@ was refused or its planning ended with an error. Such attempts have a share of t
 of changes, what never fits would be planned all the time.
 
 A plan may take several turns; its entry is active in between (:meth:`SchedulingQueue.put_back`).
-
 Every entry is active, or has a time at which it becomes active, or is being scheduled just now; whoever schedules one
 ends with :meth:`SchedulingQueue.back_off`, :meth:`SchedulingQueue.retry_at`, or by deleting its pods.
 """
@@ -139,11 +138,13 @@ class SchedulingQueue:
             self.delete(uid)
         entry = self._told_of_changes(key)
         if entry is None:
-            entry = QueueEntry(key=key, first_seen=self._clock(), turn=self._turn, number=next(self._numbers))
+            entry = QueueEntry(key, first_seen=self._clock(), turn=self._turn, number=next(self._numbers))
             self._entries[key] = entry
         before = entry.pods.get(uid)
-        if before is None and len(entry.left_over) == len(entry.pods):
-            entry.first_seen = self._clock()
+        if before is None:
+            entry.last_came = self._clock()
+            if len(entry.left_over) == len(entry.pods):
+                entry.first_seen = entry.last_came
         entry.pods[uid] = pod
         self._entry_of[uid] = key
         if before is None or before.spec != pod.spec:
@@ -226,11 +227,10 @@ class SchedulingQueue:
 
         With `early` it need not wait for the end of that while nothing else waits.
         """
-        entry.early, entry.helped = early, False
+        entry.early, entry.helped, entry.gathers_since = early, False, None
         wait = min(MAX_BACKOFF, INITIAL_BACKOFF * 2.0 ** min(entry.attempts, 16))
         entry.attempts += 1
-        entry.turn = self._turn
-        now = self._clock()
+        entry.turn, now = self._turn, self._clock()
         entry.not_before = now + wait
         self._set_rank(entry, None)
         entry.due = None
@@ -241,8 +241,12 @@ class SchedulingQueue:
             self._unschedulable.add(entry)
             self.retry_at(entry, now + FLUSH_AFTER)
 
-    def retry_at(self, entry: QueueEntry, when: float) -> None:
-        """Try the entry again at monotonic time `when` or when its backoff is over, earlier if something changes."""
+    def retry_at(self, entry: QueueEntry, when: float, *, keeps_age: bool = False) -> None:
+        """Try the entry again at monotonic time `when` or when its backoff is over, earlier if something changes.
+
+        With `keeps_age` it is then as old as it is now: its turn came too early by a moment.
+        """
+        entry.keeps_age = keeps_age
         when = max(when, entry.not_before)
         if entry.rank is None and (entry.due is None or when < entry.due):
             entry.due = when
@@ -315,7 +319,9 @@ class SchedulingQueue:
         self._set_rank(entry, rank)
         self._active.push(namespace, rank)
         if idle:
-            entry.active_since = self._clock() if since is None else since
+            if not entry.keeps_age:
+                entry.active_since = self._clock() if since is None else since
+            entry.keeps_age = False
             self._oldest.push(namespace, (entry.active_since, entry.key))
 
     def _set_rank(self, entry: QueueEntry, rank: Rank | None) -> None:

@@ -75,6 +75,10 @@ class QueueEntry:
     """attempts at any entry before this one came, or last failed"""
     number: int
     """entries that came before it: creation times are in whole seconds"""
+    last_came: float = 0.0
+    """monotonic time of the last pod that came"""
+    gathers_since: float | None = None
+    """monotonic time at which nothing but further pods could be waited for; None before that, and after a failure"""
     pods: dict[str, Pod] = field(default_factory=dict)
     """waiting pods by uid"""
     left_over: set[str] = field(default_factory=set)
@@ -112,6 +116,8 @@ class QueueEntry:
     """pods were deleted since, so that the rank may be too high; found out when it is the first"""
     active_since: float = 0.0
     """monotonic time at which it became active"""
+    keeps_age: bool = False
+    """is as old as before when it becomes active again"""
     told: Told = field(default_factory=Told)
     """why it waits, as its pods have been told"""
 

@@ -1,5 +1,6 @@
-"""The settling window: the first placement of an AppGroup waits a moment for the network data applied with it.
+"""The settling window: the first placement of an AppGroup waits a moment for what was applied with it.
 
+Its pods come one after the other, and once each workload has one they could be planned, without the other replicas.
 Watches of different kinds are not ordered. When everything is applied at once, an application's pods may be seen before
 its NetworkTopology, or before the weights that are computed of it, of its last edit or of measurements, or before the
 Services that say which replica is called. Pods are not moved afterwards. No I/O.
@@ -14,12 +15,17 @@ from cachetools import TTLCache
 
 from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from berth.network.costs import NetworkCosts
+from berth.scheduling.queue_entry import QueueEntry
 
 SETTLE_SECONDS = 2.0
 """The longest that an AppGroup which could be planned waits for a NetworkTopology, and for Services."""
 WEIGHTS_SECONDS = 5.0
 """The longest that it waits for the computed weights of a NetworkTopology that is there. Another process
 writes them, which takes its time on a machine that is busy."""
+GATHER_SECONDS = 0.1
+"""How long after its last pod a group waits for another one: a plan of all replicas is better than one of some."""
+GATHER_AT_MOST_SECONDS = 1.0
+"""The longest that a group which could be planned waits for pods that keep coming."""
 POLL_SECONDS = 0.1
 """How soon a group in its window is looked at again."""
 _COMPUTED = frozenset((WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF))
@@ -68,6 +74,21 @@ class SettlingWindow:
             of_topology = now - self._begun(("topology", costs.uid, costs.generation), now)
             waits |= max(waited, of_topology) < WEIGHTS_SECONDS
         return now + POLL_SECONDS if waits else None
+
+    def next_pod(self, entry: QueueEntry) -> float | None:
+        """When to look again at a group of which no pod has a node, since another pod may come; None when it is due.
+
+        They gather once there is nothing else to wait for, as pods go on coming meanwhile; and anew after a failure and
+        once all had nodes: an application that was scaled to zero comes back one pod after the other, too.
+
+        Args:
+            entry: its waiting pods.
+        """
+        now = self.clock()
+        if entry.gathers_since is None:
+            entry.gathers_since = now
+        due = min(entry.last_came + GATHER_SECONDS, entry.gathers_since + GATHER_AT_MOST_SECONDS)
+        return due if now < due else None
 
     def tell(self, group: Hashable) -> bool:
         """Whether to tell that a group's window ended without something: the first time, and not at every attempt."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from functools import partial
 from pathlib import Path
@@ -173,6 +174,9 @@ class PlacementController:
         if self._sockets is not None:
             await self._sockets.asked()
         freeze_objects()
+        for entry in self.queue.entries():
+            # What was there before can be planned at once, in the order that `berth plan` says.
+            entry.last_came = -math.inf
         state = self.cache.state
         log.info("placing", nodes=state.node_count, pods=state.pod_count, waiting=len(self.queue))
         while True:

@@ -15,11 +15,20 @@ from berth.scheduling.configuration import PlacementConfiguration
 from berth.scheduling.cycle import CycleListener, SchedulingCycle
 from berth.scheduling.decision import Decision
 from berth.scheduling.messages import Message
-from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.queue import AGEING_SECONDS, AGEING_TURNS, SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey
-from berth.scheduling.settling import SETTLE_SECONDS, WEIGHTS_SECONDS, SettlingWindow
+from berth.scheduling.settling import (
+    GATHER_AT_MOST_SECONDS,
+    GATHER_SECONDS,
+    SETTLE_SECONDS,
+    WEIGHTS_SECONDS,
+    SettlingWindow,
+)
 from tests.support import kinds
 from tests.support.placement import Clock, chain, group_object, lone, member, zoned
+
+FOUR = ("shop-a1", "shop-a2", "shop-b1", "shop-b2")
+"""pods of `Stage.replicas`"""
 
 
 class Stage(CycleListener):
@@ -32,11 +41,16 @@ class Stage(CycleListener):
         window = SettlingWindow(self.clock) if settling else None
         self.cycle = SchedulingCycle(self.cache, self.queue, PlacementConfiguration(), self, settling=window)
         self.placed: dict[str, NetworkCosts] = {}
+        self.together: set[int] = set()
+        """how many pods were planned at once, each time"""
         self.told: list[str] = []
         self.cache.update_node(zoned("n1", cpu=8))
 
     def decided(self, decision: Decision, costs: NetworkCosts) -> None:
         self.placed[decision.pod.metadata.name] = costs
+
+    def planned(self, kind: str, *, pods: int, seconds: float) -> None:
+        self.together.add(pods)
 
     def about_group(self, group: Group, message: Message) -> None:
         if message.reason == "NetworkDataMissing":
@@ -57,6 +71,12 @@ class Stage(CycleListener):
         self.cache.update_group(group_object(name, *chain("a", "b"), numMembers=4))
         self.add(*(member(f"{name}-{each}{number}", each, group=name, labels={"app": each})
                    for each in "ab" for number in (1, 2)))  # fmt: skip
+
+    def replicas_one_by_one(self) -> None:
+        """Two pods of either workload, each looked at before the next one comes."""
+        for name in FOUR:
+            self.add(member(name, name[5], labels={"app": name[5]}))
+            self.schedule(seconds=GATHER_SECONDS / 2)
 
     def network(self, *weight_sets: str, generation: int = 1) -> None:
         """A NetworkTopology of these weight sets, computed ones of its spec of generation 1."""
@@ -138,8 +158,124 @@ def test_a_service_that_is_there_is_not_waited_for(service: dict[str, Any]) -> N
     stage.network("Dijkstra")
     stage.service("b", **service)
     stage.replicas()
-    assert len(stage.schedule()) == 4
+    assert len(stage.schedule(seconds=GATHER_SECONDS)) == 4
     assert not stage.told
+
+
+def test_replicas_that_come_a_moment_later_are_planned_together() -> None:
+    stage = Stage()
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.replicas()
+    assert stage.schedule(seconds=GATHER_SECONDS / 2) == set()
+    stage.add(member("pc", "b", labels={"app": "b"}))
+    assert stage.schedule(seconds=0.8 * GATHER_SECONDS) == set()
+    assert stage.schedule(seconds=0.3 * GATHER_SECONDS) == {*FOUR, "pc"}
+    assert stage.together == {5}
+
+
+def test_pods_that_keep_coming_do_not_hold_up_the_group() -> None:
+    stage = Stage()
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.replicas()
+    begun, number = stage.clock.now, 0
+    while not stage.schedule(seconds=GATHER_SECONDS / 2):
+        stage.add(member(f"more-{number}", "b", labels={"app": "b"}))
+        number += 1
+        assert number < 100
+    assert stage.clock.now - begun == pytest.approx(GATHER_AT_MOST_SECONDS, abs=1.01 * GATHER_SECONDS)
+    assert stage.placed.keys() == {*FOUR, *(f"more-{each}" for each in range(number))}
+
+
+@pytest.mark.parametrize(
+    ("gone", "seconds"),
+    [
+        pytest.param(True, 60.0, id="scaled-to-zero"),
+        pytest.param(True, 0.0, id="deleted-and-made-again"),
+        pytest.param(False, 0.0, id="terminating"),
+    ],
+)
+def test_pods_of_an_application_that_comes_back_are_planned_together(gone: bool, seconds: float) -> None:
+    stage = Stage()
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.shop()
+    stage.schedule()
+    assert stage.schedule(seconds=GATHER_SECONDS) == {"pa", "pb"}
+    stage.clock.advance(GATHER_AT_MOST_SECONDS)
+    for name in ("a", "b"):
+        if gone:
+            stage.cache.delete_pod(member(f"p{name}", name))
+        else:
+            stage.cache.update_pod(member(f"p{name}", name, on="n1", deleting=True))
+    stage.clock.advance(seconds)
+    stage.together.clear()
+    stage.replicas_one_by_one()
+    assert stage.schedule(seconds=GATHER_SECONDS) == {"pa", "pb", *FOUR}
+    assert stage.together == {4}
+
+
+def test_pods_that_come_while_network_data_is_waited_for_are_planned_together() -> None:
+    stage = Stage()
+    stage.network("UserDefined")
+    stage.service("b")
+    stage.shop()
+    stage.schedule()
+    assert stage.schedule(seconds=GATHER_AT_MOST_SECONDS) == set()
+    stage.network("Dijkstra")
+    stage.replicas_one_by_one()
+    assert stage.schedule(seconds=GATHER_SECONDS) == {"pa", "pb", *FOUR}
+    assert stage.together == {6}
+
+
+def test_pods_that_keep_coming_do_not_cost_a_group_its_turn_among_urgent_ones() -> None:
+    stage = Stage()
+    stage.cache.update_node(zoned("n1", cpu=8, pods=10_000))
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.shop()
+    begun, number, step = stage.clock.now, 0, GATHER_SECONDS / 5
+    while "pa" not in stage.placed:
+        number += 1
+        stage.add(*(lone(f"urgent-{number}-{each}", spec={"priority": 10}) for each in "ab"))
+        if number % 3 == 0:
+            stage.add(member(f"more-{number}", "b", labels={"app": "b"}))
+        entry = stage.queue.pop()
+        assert entry is not None
+        stage.cycle.schedule_one(entry)
+        stage.clock.advance(step)
+        assert number < 100 * AGEING_SECONDS
+    at_most = GATHER_AT_MOST_SECONDS + AGEING_TURNS * step
+    assert AGEING_SECONDS <= stage.clock.now - begun <= AGEING_SECONDS + at_most + 2 * step
+
+
+@pytest.mark.parametrize("over", [pytest.param(False, id="all-or-nothing"), pytest.param(True, id="left-over")])
+def test_pods_that_come_to_a_group_without_room_are_planned_together(*, over: bool) -> None:
+    stage = Stage()
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.cache.update_group(group_object("shop", *chain("a", "b")))
+    stage.add(*(member(f"big-{each}", each, cpu="100", labels={"app": each}) for each in "ab"))
+    stage.schedule()
+    stage.schedule(seconds=GATHER_SECONDS)
+    if over:
+        stage.schedule(seconds=60)
+    stage.clock.advance(GATHER_AT_MOST_SECONDS)
+    stage.together.clear()
+    stage.replicas_one_by_one()
+    stage.schedule(seconds=GATHER_SECONDS)
+    assert stage.together == {6}
+
+
+def test_an_edit_of_a_pod_is_no_further_pod() -> None:
+    stage = Stage()
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.shop()
+    assert stage.schedule(seconds=GATHER_SECONDS / 2) == set()
+    stage.add(member("pb", "b", labels={"edited": "yes"}))
+    assert stage.schedule(seconds=0.6 * GATHER_SECONDS) == {"pa", "pb"}
 
 
 def test_services_and_costs_share_one_window() -> None:

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network.costs import DEFAULT_WEIGHT_SETS, NO_COSTS, NetworkCosts
-from berth.scheduling.settling import REMEMBERED, SETTLE_SECONDS, WEIGHTS_SECONDS, SettlingWindow
+from berth.network.groups import GroupKey
+from berth.scheduling.queue_entry import EntryKey, QueueEntry
+from berth.scheduling.settling import (
+    GATHER_AT_MOST_SECONDS,
+    GATHER_SECONDS,
+    REMEMBERED,
+    SETTLE_SECONDS,
+    WEIGHTS_SECONDS,
+    SettlingWindow,
+)
 from tests.support.placement import Clock
 
 
@@ -16,6 +25,11 @@ def _costs(*weight_sets: str, uid: str = "net", generation: int = 1, current: bo
     return NetworkCosts(
         source="default/net", uid=uid, weight_sets=weight_sets, zones=zones, generation=generation, current=current
     )
+
+
+def _entry(came: float) -> QueueEntry:
+    """Pods of a group, the last of which came at that time."""
+    return QueueEntry(EntryKey.of_group(GroupKey("a", "shop"), "s"), first_seen=came, last_came=came, turn=0, number=0)
 
 
 EDITED = _costs("Dijkstra", "UserDefined", generation=2, current=False)
@@ -51,6 +65,34 @@ def test_a_group_waits_for_the_costs_that_its_profile_uses(
     costs: NetworkCosts, weight_sets: tuple[str, ...], waits: bool
 ) -> None:
     assert (SettlingWindow(Clock()).look_again("uid", costs, weight_sets) is not None) is waits
+
+
+@pytest.mark.parametrize(
+    ("waited", "since_last", "due"),
+    [
+        pytest.param(0.0, 0.0, GATHER_SECONDS, id="one-came-just-now"),
+        pytest.param(0.5, 0.04, GATHER_SECONDS - 0.04, id="they-keep-coming"),
+        pytest.param(0.0, GATHER_SECONDS, None, id="none-came-for-a-while"),
+        pytest.param(GATHER_AT_MOST_SECONDS - 0.02, 0.0, 0.02, id="nearly-waited-enough"),
+        pytest.param(GATHER_AT_MOST_SECONDS, 0.0, None, id="waited-enough"),
+    ],
+)
+def test_a_group_waits_for_pods_that_keep_coming(waited: float, since_last: float, due: float | None) -> None:
+    clock = Clock()
+    window, entry = SettlingWindow(clock), _entry(clock.now)
+    window.next_pod(entry)
+    clock.advance(waited)
+    entry.last_came = clock.now - since_last
+    found = window.next_pod(entry)
+    assert found == (None if due is None else pytest.approx(clock.now + due))
+
+
+def test_pods_gather_without_room_to_remember_windows() -> None:
+    clock = Clock()
+    window = SettlingWindow(clock)
+    for number in range(REMEMBERED + 1):
+        window.look_again(number, NO_COSTS, DEFAULT_WEIGHT_SETS)
+    assert window.next_pod(_entry(clock.now)) is not None
 
 
 def test_the_weights_arrival_ends_the_window() -> None:
