@@ -35,6 +35,8 @@ SPARE = 64
 """Distinct values that may be kept beyond twice the number of nodes before old ones are forgotten."""
 LABEL_COLUMNS = 512
 """Label columns that are kept beside those of zone and region; others are built when they are needed."""
+REMEMBERED_CHARGES = 1024
+"""Charges that are remembered at the most, so that who follows them need not look at every node."""
 UNUSED_RESOURCES = 16
 """Resources that no node has any more whose columns are kept at the most: a node may be back soon."""
 TaintKey = tuple[tuple[str, str, str], ...]
@@ -63,6 +65,10 @@ class NodeTable:
         """The node in each slot, None where free."""
         self.version = 0
         """Grows when a node appears, goes, or changes in anything but its resources."""
+        self.allocatable_version = 0
+        """Grows when what a node can give changes, or the columns for it."""
+        self._charged: list[int] = []
+        self._charges_before = 0
         self._changed: dict[int, int] = {}
         """`version` since which a slot is as it is."""
         self._free: list[int] = []
@@ -163,6 +169,7 @@ class NodeTable:
             self._alive[slot] = True
         self.nodes[slot] = node
         if old is None or old.status.allocatable != node.status.allocatable:
+            self.allocatable_version += 1
             self._allocatable[slot] = 0
             self._resource_users.update(node.status.allocatable.keys())
             for resource, amount in amounts:
@@ -182,6 +189,7 @@ class NodeTable:
         self._alive[slot] = False
         self._unschedulable[slot] = False
         self._taint_ids[slot] = 0
+        self.allocatable_version += 1
         self._allocatable[slot] = 0
         self._used[slot] = 0
         self._scoring_used[slot] = 0
@@ -205,10 +213,27 @@ class NodeTable:
 
     def charge(self, slot: int, amounts: tuple[tuple[int, int], ...], scoring: tuple[int, int], sign: int) -> None:
         """Add (sign 1) or release (sign -1) a pod's (column, amount) pairs on a node."""
+        if len(self._charged) == REMEMBERED_CHARGES:
+            self._forget_charges()
+        self._charged.append(slot)
         for column, amount in (*amounts, (PODS, 1)):
             self._add(self._used, slot, column, sign * amount)
         for column, amount in enumerate(scoring):
             self._add(self._scoring_used, slot, column, sign * amount)
+
+    @property
+    def charges(self) -> int:
+        """Number of the charges so far."""
+        return self._charges_before + len(self._charged)
+
+    def charged_since(self, charges: int) -> list[int] | None:
+        """Slots whose `used` may have changed after so many charges; None where it may be any."""
+        first = charges - self._charges_before
+        return None if first < 0 else self._charged[first:]
+
+    def _forget_charges(self) -> None:
+        self._charges_before += len(self._charged) + 1  # one more: who has followed all of them has missed something
+        self._charged.clear()
 
     def _add(self, table: Amount, slot: int, column: int, amount: int) -> None:
         """Change a sum; one beyond the limit is kept exactly apart, so that taking away again is exact too."""
@@ -223,6 +248,7 @@ class NodeTable:
 
     def clear_charges(self) -> None:
         """Begin anew with what the pods take; they are charged again by the caller."""
+        self._forget_charges()
         self._used[:] = 0
         self._scoring_used[:] = 0
         for exact in self._beyond_limit:
@@ -288,6 +314,7 @@ class NodeTable:
         kept = [name for name in self.resources if name in FIXED_RESOURCES or name in self._resource_users]
         if len(self.resources) - len(kept) > UNUSED_RESOURCES:
             order = [self.resources[name] for name in kept]
+            self.allocatable_version += 1
             self._allocatable = np.asfortranarray(self._allocatable[:, order])
             self._used = np.asfortranarray(self._used[:, order])
             self.resources = {name: column for column, name in enumerate(kept)}

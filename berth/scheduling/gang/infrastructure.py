@@ -124,8 +124,8 @@ class InfrastructureView:
         self._state = state
         self._profile = profile
         self._costs: NetworkCosts | None = None
-        self._built: tuple[int, int, int] | None = None
-        self._allocatable: npt.NDArray[np.int64] | None = None
+        self._built: tuple[int, int, int, int] | None = None
+        self._charges = -1
         self._exact: ExactAmounts
         self._current: InfrastructureState | None = None
         self.problems: tuple[str, ...] = ()
@@ -149,16 +149,11 @@ class InfrastructureView:
             placement: refreshed bandwidth use of placed dependency edges.
         """
         state = self._state
-        stamp = (state.static_version, state.size, len(state.resources))
+        stamp = (state.static_version, state.nodes.allocatable_version, state.size, len(state.resources))
         current = previous = self._current
-        if (
-            current is None
-            or stamp != self._built
-            or self._allocatable is None
-            or not np.array_equal(self._allocatable, state.allocatable)
-        ):
+        if current is None or stamp != self._built:
             current = InfrastructureState(self._build(costs))
-            self._built, self._costs, self._allocatable = stamp, costs, state.allocatable.copy()
+            self._built, self._costs = stamp, costs
         elif costs is not self._costs:
             # Namespaces with topologies of their own take turns: only distances and budgets of links differ.
             distance, score = self._distances(costs)
@@ -166,11 +161,16 @@ class InfrastructureView:
             model = replace(current.infrastructure, location_cost=distance, score_cost=score, links=links)
             current = InfrastructureState(model)
             self._costs = costs
+        changed = state.nodes.charged_since(self._charges) if previous is current else None
         if previous is not None and previous is not current:
             current.adopt(previous)
         self._current, exact = current, self._exact
         current.exact = exact
-        np.subtract(state.allocatable, state.used, out=current.free, casting="unsafe")
+        if changed is None:
+            np.subtract(state.allocatable, state.used, out=current.free, casting="unsafe")
+        elif changed:
+            current.free[changed] = state.allocatable[changed] - state.used[changed]
+        self._charges = state.nodes.charges
         column, index = state.resources.get(RESOURCE_BANDWIDTH), state.node_index
         requested = state.used[:, column] if column is not None else None
         exact.take(requested, ((index[name], amount) for name, amount in placement.nodes.items() if name in index))

@@ -252,34 +252,46 @@ class TestLinks:
 EVENT = st.one_of(
     st.tuples(st.just("pod"), st.integers(0, 5), st.sampled_from(["a", "b", "c", "gone"])),
     st.tuples(st.just("node"), st.integers(1, 8), st.sampled_from(["a", "b", "c"])),
+    st.tuples(st.just("device"), st.integers(0, 20), st.sampled_from(["a", "b", "c"])),
+    st.tuples(st.just("assume"), st.integers(0, 3), st.sampled_from(["a", "b", "c"])),
     st.tuples(st.just("drop"), st.just(0), st.sampled_from(["a", "b", "c"])),
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
+@pytest.mark.parametrize("remembered", [1, 3, 1024])
 @given(st.lists(EVENT, max_size=20))
-def test_kept_up_to_date_equals_rebuilt(events: list[tuple[str, int, str]]) -> None:
+def test_kept_up_to_date_equals_rebuilt(remembered: int, events: list[tuple[str, int, str]]) -> None:
+    """After every event: what is written of charged slots only, and what is thrown away for being too much."""
     profile = Profile(links=[Link(name="uplink", capacity="10G", zones=[("z1", "z2")])])
     zones = {"a": "z1", "b": "z1", "c": "z2"}
-    lab = Lab([zoned(name, zone, **BANDWIDTH) for name, zone in zones.items()], profile)
-    group(lab)
-    for kind, number, name in events:
-        if kind == "node":
-            lab.cache.update_node(zoned(name, zones[name], cpu=number, **BANDWIDTH))
-        elif kind == "drop":
-            lab.cache.state.delete_node(name)
-        elif name == "gone":
-            lab.cache.delete_pod(member(f"p{number}", "xy"[number % 2]))
-        else:
-            lab.see(member(f"p{number}", "xy"[number % 2], on=name, cpu="500m"))
-        kept = current(lab)
-    kept = current(lab)
-    fresh = InfrastructureView(lab.cache.state, profile).current(ZONE_COSTS, lab.cache.bandwidth_allocations)
-    np.testing.assert_array_equal(kept.free, fresh.free)
-    np.testing.assert_array_equal(kept.bandwidth_free, fresh.bandwidth_free)
-    np.testing.assert_array_equal(kept.link_free, fresh.link_free)
-    np.testing.assert_array_equal(kept.infrastructure.capacity, fresh.infrastructure.capacity)
-    assert kept.infrastructure.names == fresh.infrastructure.names
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("berth.scheduling.cache.nodes.REMEMBERED_CHARGES", remembered)
+        lab = Lab([zoned(name, zone, **BANDWIDTH) for name, zone in zones.items()], profile)
+        group(lab)
+        for kind, number, name in events:
+            if kind == "node":
+                lab.cache.update_node(zoned(name, zones[name], cpu=number, **BANDWIDTH))
+            elif kind == "device":
+                lab.cache.update_node(zoned(name, zones[name], **BANDWIDTH, **{f"device{number}": "2"}))
+            elif kind == "drop":
+                lab.cache.state.delete_node(name)
+            elif kind == "assume" and lab.cache.state.record(f"pod-default-q{number}") is None:
+                lab.cache.state.assume(member(f"q{number}", "x", cpu="250m", device1="1"), name)
+            elif kind == "assume":
+                assert lab.cache.state.forget(f"pod-default-q{number}")
+            elif name == "gone":
+                lab.cache.delete_pod(member(f"p{number}", "xy"[number % 2]))
+            else:
+                lab.see(member(f"p{number}", "xy"[number % 2], on=name, cpu="500m"))
+            kept = current(lab)
+            fresh = InfrastructureView(lab.cache.state, profile).current(ZONE_COSTS, lab.cache.bandwidth_allocations)
+            np.testing.assert_array_equal(kept.free, fresh.free)
+            np.testing.assert_array_equal(kept.bandwidth_free, fresh.bandwidth_free)
+            np.testing.assert_array_equal(kept.link_free, fresh.link_free)
+            np.testing.assert_array_equal(kept.infrastructure.capacity, fresh.infrastructure.capacity)
+            assert kept.infrastructure.names == fresh.infrastructure.names
+            assert kept.infrastructure.resources == fresh.infrastructure.resources
 
 
 @pytest.mark.parametrize(("most", "locations"), [(4, 4), (3, 2)], ids=["few", "many"])
