@@ -7,7 +7,7 @@ fields they depend on, which takes a few microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -97,6 +97,23 @@ class PodTemplateInfo:
     def terms_of(self, kind: TermKind) -> tuple[AffinityTerm, ...]:
         """The terms of one kind, possibly none."""
         return self.terms.get(kind, ())
+
+    def amounts(self, columns: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
+        """(column, amount) of its requests, of resources that have a column."""
+        # A resource named "pods" in a pod's requests is no request for more pod slots.
+        return tuple((columns[name], amount) for name, amount in self.requests if name in columns and name != "pods")
+
+    def charges(self, columns: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
+        """What a pod takes of its node: its requests and, of the node's link, what its annotations add."""
+        column = columns.get(RESOURCE_BANDWIDTH)
+        if not self.annotated_bandwidth or column is None:
+            return self.amounts(columns)
+        return (*self.amounts(columns), (column, self.annotated_bandwidth))
+
+    def takes_any(self, resources: Collection[str]) -> bool:
+        """Whether a pod takes of any of these resources where a node has it."""
+        asked = any(name in resources for name, _ in self.requests)
+        return asked or (self.annotated_bandwidth > 0 and RESOURCE_BANDWIDTH in resources)
 
 
 @dataclass(frozen=True, slots=True)

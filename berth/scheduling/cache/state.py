@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from berth.api.labels import LABEL_INTERFERENCE_CLASS, RESOURCE_BANDWIDTH
+from berth.api.labels import LABEL_INTERFERENCE_CLASS
 from berth.kube.owners import owner_of
 from berth.network.costs import Place
 from berth.scheduling.cache.nodes import NodeTable
@@ -172,7 +172,7 @@ class ClusterState:
             for record in self._by_node.get(node.metadata.name, {}).values():
                 self._charge(record, slot, 1)
         if self.nodes.resources != columns:
-            self._charge_anew()
+            self._charge_anew(columns)
         elif changed:
             self._static_change()
         return slot
@@ -187,7 +187,7 @@ class ClusterState:
         columns = dict(self.nodes.resources)
         self.nodes.delete(name)
         if self.nodes.resources != columns:
-            self._charge_anew()
+            self._charge_anew(columns)
         self._static_change()
 
     # Pods
@@ -255,9 +255,8 @@ class ClusterState:
 
     def request_vector(self, template: PodTemplateInfo) -> NDArray[np.int64]:
         """int64[R]: the pod's requests of what nodes have, by column, one unit of ``pods`` included."""
-        columns = self._amounts(template)
         vector = np.zeros(len(self.nodes.resources), dtype=np.int64)
-        for column, amount in columns:
+        for column, amount in template.amounts(self.nodes.resources):
             vector[column] = amount
         vector[self.nodes.resources["pods"]] = 1
         return vector
@@ -300,28 +299,22 @@ class ClusterState:
         self.static_version += 1
         self.selection.clear()
 
-    def _amounts(self, template: PodTemplateInfo) -> tuple[tuple[int, int], ...]:
-        columns = self.nodes.resources
-        # A resource named "pods" in a pod's requests is no request for more pod slots.
-        return tuple(
-            (columns[name], amount) for name, amount in template.requests if name in columns and name != "pods"
-        )
-
-    def _charges(self, template: PodTemplateInfo) -> tuple[tuple[int, int], ...]:
-        """What a pod takes of its node: its requests and, of the node's link, what its annotations add."""
-        column = self.nodes.resources.get(RESOURCE_BANDWIDTH)
-        if not template.annotated_bandwidth or column is None:
-            return self._amounts(template)
-        return (*self._amounts(template), (column, template.annotated_bandwidth))
-
-    def _charge_anew(self) -> None:
+    def _charge_anew(self, before: Mapping[str, int]) -> None:
         """Nodes have other resources than before: what pods request of them counts, or no longer does."""
-        self.nodes.clear_charges()
-        for record in self._records.values():
-            record.amounts = self._charges(record.template)
-            slot = self.nodes.index.get(record.node_name)
+        columns, index = self.nodes.resources, self.nodes.index
+        records, kept, new = list(self._records.values()), before.items() <= columns.items(), columns.keys() - before
+        if kept:
+            # Nodes with devices of their own come by the hundred; most pods request none of them.
+            records = [record for record in records if record.template.takes_any(new)]
+        else:
+            self.nodes.clear_charges()
+        for record in records:
+            slot, scoring = index.get(record.node_name), record.template.scoring_requests
+            if kept and slot is not None:
+                self.nodes.charge(slot, record.amounts, scoring, -1)
+            record.amounts = record.template.charges(columns)
             if slot is not None:
-                self.nodes.charge(slot, record.amounts, record.template.scoring_requests, 1)
+                self.nodes.charge(slot, record.amounts, scoring, 1)
         self._static_change()
 
     def _unchanged(self, record: PodRecord, pod: Pod) -> bool:
@@ -339,7 +332,7 @@ class ClusterState:
             key=pod.key,
             template=template,
             node_name=node_name,
-            amounts=self._charges(template),
+            amounts=template.charges(self.nodes.resources),
             claims=claim_keys(pod),
             disks=disk_uses(pod) if pod.spec.volumes else (),
             policy=policy,

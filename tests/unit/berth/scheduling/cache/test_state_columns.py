@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.api.labels import RESOURCE_BANDWIDTH
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.nodes import FIXED_RESOURCES, LABEL_COLUMNS, UNUSED_RESOURCES
 from tests.support.builders import node, pod
@@ -73,6 +74,19 @@ class TestResources:
                 here = number % 3 == int(name[1:])
                 expected = {"cpu": 1000, "pods": 1}.get(resource, number + 1 if number >= 0 and here else 0)
                 assert state.used[slot, column] == expected
+        for number in range(3):
+            state.delete_pod(pod(f"p{number}").metadata.uid)
+        assert not state.used.any()
+        assert not state.nodes.scoring_used.any()
+
+    def test_bandwidth_that_a_node_states_later_is_taken_by_annotations_too(self) -> None:
+        state = ClusterState(count_annotations=True)
+        state.update_node(node("n1"))
+        annotated = pod("p", on="n1")
+        annotated.metadata.annotations = {"kubernetes.io/egress-bandwidth": "10M"}
+        state.update_pod(annotated)
+        state.update_node(node("n1", extra={RESOURCE_BANDWIDTH: "1G"}))
+        assert used(state, RESOURCE_BANDWIDTH) == 10_000_000
 
 
 class TestLabels:
