@@ -1,13 +1,13 @@
-"""One run: a scheduler is started, the operations are run, and the cluster is emptied again."""
+"""One run: a scheduler is started on a new cluster, and the operations are run."""
 
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from bench.live.scenario import Cpu
-from bench.schedperf import writing
 from bench.schedperf.bound import contender
 from bench.schedperf.executor import Executor
 from bench.schedperf.observe import Observer, StuckError
@@ -16,6 +16,21 @@ from bench.schedperf.results import Result, figures
 from bench.schedperf.source import Case, Workload
 from berth.kube.client import ApiClient
 from hack.localcluster import LocalCluster
+
+IDLE_SHARE = 0.1
+"""Share of a processor that a process may take which has nothing to do."""
+AT_MOST_SECONDS = 20.0
+"""The longest that one waits for that."""
+
+
+def until_idle(pid: int, *, seconds: float = 0.5) -> None:
+    """Wait until a process has had next to nothing to do for some time, as an API server that is new has."""
+    end = time.monotonic() + AT_MOST_SECONDS
+    while time.monotonic() < end:
+        cpu = Cpu([pid])
+        time.sleep(seconds)
+        if cpu.spent() < IDLE_SHARE * seconds:
+            return
 
 
 async def run(
@@ -34,7 +49,7 @@ async def run(
 
     Args:
         client: open API client.
-        cluster: where to run it; empty before and afterwards.
+        cluster: where to run it; nobody has run anything there.
         case: what is run.
         workload: how large.
         sequence: the case's operations at this size.
@@ -73,7 +88,6 @@ async def run(
                     await stopped()
         finally:
             scheduler.stop()
-            await writing.empty(client, cluster)
     log = observer.pods
     return Result(
         case=case.name,

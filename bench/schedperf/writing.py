@@ -1,10 +1,10 @@
-"""Requests of the benchmark: creating objects of any kind, replacing them, and emptying the cluster."""
+"""Requests of the benchmark: creating objects of any kind, and replacing them."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,7 +15,6 @@ from berth.kube import resources as kinds
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.resources import Resource
-from hack.localcluster import LocalCluster
 
 T = TypeVar("T")
 
@@ -112,31 +111,3 @@ async def create_pod(client: ApiClient, new: NewPod, *, namespace: str) -> dict[
 async def delete_pod(client: ApiClient, name: str, namespace: str) -> None:
     """Delete a pod with its own grace period."""
     await client.delete(kinds.PODS, name, namespace=namespace)
-
-
-async def empty(client: ApiClient, cluster: LocalCluster) -> None:
-    """Delete all that operations create, but for namespaces, and wait until it is gone."""
-
-    async def release(pod: Manifest) -> None:
-        meta, patch = pod["metadata"], {"metadata": {"finalizers": None}}
-        await client.merge_patch(kinds.PODS, meta["name"], patch, namespace=meta["namespace"])
-
-    await in_parallel(
-        release, [pod for pod in await client.list_all(kinds.PODS.raw) if pod["metadata"].get("finalizers")]
-    )
-    api = cluster.api()
-    for namespace in await client.list_all(kinds.NAMESPACES):
-        for plural in ("pods", "persistentvolumeclaims", "services", "events"):
-            if plural != "services" or namespace.metadata.name != "default":
-                path = f"/api/v1/namespaces/{namespace.metadata.name}/{plural}?gracePeriodSeconds=0"
-                await asyncio.to_thread(api.request, "DELETE", path)
-    for path in ("/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1/csinodes", "/api/v1/nodes"):
-        await asyncio.to_thread(api.request, "DELETE", path)
-    while [item async for item in _remaining(client)]:
-        await asyncio.sleep(0.2)
-
-
-async def _remaining(client: ApiClient) -> AsyncIterator[str]:
-    for resource in (kinds.PODS, kinds.PERSISTENT_VOLUME_CLAIMS, kinds.PERSISTENT_VOLUMES, kinds.NODES):
-        for item in await client.list_all(resource.raw):
-            yield item["metadata"]["name"]
