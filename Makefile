@@ -119,7 +119,7 @@ bench-phare: .venv ## the published gang placement experiments: a quarter of an 
 	$(BIN)/python -m bench.phare run
 
 .PHONY: bench-live
-bench-live: .venv tools ## Berth against kube-scheduler on one control plane: a quarter of an hour (docs/benchmarks/live.md)
+bench-live: .venv tools ## Berth against kube-scheduler on real control planes: half an hour (docs/benchmarks/live.md)
 	$(BIN)/python -m bench.live --json bench/live/results.json
 	$(BIN)/python -m bench.live.memory
 	$(BIN)/python -m bench.live.memory --topology scale-5000 --pods 30000 --controllers placement

@@ -11,17 +11,15 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 
 from bench.live.contenders import BASELINE, CONTENDERS, contender
-from bench.live.scenario import Result, clean_up, run
+from bench.live.scenario import Result, run, until_idle
 from bench.live.workload import SYSTEM_NAMESPACE, network_topology
 from berth.api.labels import LABEL_REGION, LABEL_ZONE, WEIGHTS_DIJKSTRA
 from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
-from berth.kube.errors import ApiError
 from berth.kube.resources import NAMESPACES, NETWORK_TOPOLOGIES, NODES
 from berth.network.costs import NetworkCosts, read_costs
 from hack.harness.processes import ControllerProcess
@@ -64,7 +62,7 @@ STANDARD = (
     Case(5000, "large", 500, "backlog"),
     Case(5000, "third", 500, "backlog"),
 )
-"""What is measured without further arguments; neighbours with equal nodes share a cluster."""
+"""What is measured without further arguments."""
 
 
 def say(text: str) -> None:
@@ -94,76 +92,65 @@ async def computed_costs(client: ApiClient, cluster: LocalCluster) -> NetworkCos
             controller.stop()
 
 
-async def measure(cluster: LocalCluster, cases: Sequence[Case], arguments: argparse.Namespace) -> list[Result]:
-    """Run every scheduler in turn on the same cluster, emptied after each run."""
-    results: list[Result] = []
+async def measure(cluster: LocalCluster, case: Case, label: str, number: int, arguments: argparse.Namespace) -> Result:
+    """Run one scheduler on a cluster of its own."""
     connection = await load_connection(kubeconfig=str(cluster.kubeconfig))
     async with ApiClient(connection) as client:
         nodes = await client.list_all(NODES)
         zones = sorted({(n.metadata.labels[LABEL_REGION], n.metadata.labels[LABEL_ZONE]) for n in nodes})
-        try:
-            await client.create(NAMESPACES, {"metadata": {"name": SYSTEM_NAMESPACE}})
-            await client.create(NETWORK_TOPOLOGIES, network_topology(zones), namespace=SYSTEM_NAMESPACE)
-        except ApiError as error:
-            if not error.conflict:
-                raise
+        await client.create(NAMESPACES, {"metadata": {"name": SYSTEM_NAMESPACE}})
+        await client.create(NETWORK_TOPOLOGIES, network_topology(zones), namespace=SYSTEM_NAMESPACE)
         costs = await computed_costs(client, cluster)
-        for number, (case, label) in enumerate(
-            (case, label) for case in cases for _ in range(arguments.rounds) for label in arguments.schedulers
-        ):
-            namespace = f"{label}-{number}"
-            say(
-                f"{label}: {case.groups} applications, {case.replicas} of each workload, on {case.nodes} {case.size} "
-                f"nodes ({case.load})"
+        until_idle(cluster.process("kube-apiserver").pid)
+        with tempfile.TemporaryDirectory() as directory:
+            runner = contender(
+                label, cluster, Path(directory), baseline=arguments.baseline, config=arguments.placement_config
             )
-            with tempfile.TemporaryDirectory() as directory:
-                runner = contender(
-                    label, cluster, Path(directory), baseline=arguments.baseline, config=arguments.placement_config
+            try:
+                result = await run(
+                    client,
+                    namespace=f"{label}-{number}",
+                    scheduler=runner.scheduler_name,
+                    label=label,
+                    groups=case.groups,
+                    replicas=case.replicas,
+                    nodes=nodes,
+                    costs=costs,
+                    start=runner.start,
+                    load=case.load,
+                    patience=arguments.patience,
                 )
-                try:
-                    result = await run(
-                        client,
-                        namespace=namespace,
-                        scheduler=runner.scheduler_name,
-                        label=label,
-                        groups=case.groups,
-                        replicas=case.replicas,
-                        nodes=nodes,
-                        costs=costs,
-                        start=runner.start,
-                        load=case.load,
-                        patience=arguments.patience,
-                    )
-                    result = replace(result, size=case.size, decision_p99=runner.decision_p99())
-                finally:
-                    runner.stop()
-            say(f"  {result.pods_per_second:.0f} pods/s, mean edge cost {result.mean_edge_cost:.2f}")
-            results.append(result)
-            await clean_up(client, namespace)
-    return results
+                return replace(result, size=case.size, decision_p99=runner.decision_p99())
+            finally:
+                runner.stop()
 
 
 def run_cases(cases: Sequence[Case], arguments: argparse.Namespace) -> Iterator[Result]:
-    """Start a cluster per kind of nodes and measure its cases."""
-    for (nodes, size), shared in groupby(cases, key=lambda case: (case.nodes, case.size)):
+    """Start a cluster for each run: the heap of an API server grows, and with it what its garbage collections take."""
+    runs = [(case, label) for case in cases for _ in range(arguments.rounds) for label in arguments.schedulers]
+    for number, (case, label) in enumerate(runs):
         specs = [
-            replace(spec, capacity=SIZES[size], allocatable=SIZES[size])
-            for spec in load(TOPOLOGIES / f"scale-{nodes}.yaml")
+            replace(spec, capacity=SIZES[case.size], allocatable=SIZES[case.size])
+            for spec in load(TOPOLOGIES / f"scale-{case.nodes}.yaml")
         ]
-        name = f"bench-{os.getpid()}-{nodes}-{size}"
-        with LocalCluster.start(name, kwok=False, die_with_parent=True, report=say) as cluster:
+        say(
+            f"{label}: {case.groups} applications, {case.replicas} of each workload, on {case.nodes} {case.size} "
+            f"nodes ({case.load})"
+        )
+        with LocalCluster.start(f"bench-{os.getpid()}", kwok=False, die_with_parent=True) as cluster:
             cluster.kubectl("apply", "--server-side", "-f", str(REPOSITORY / "crds"))
-            say(f"creating {len(specs)} nodes")
             cluster.create_nodes(specs)
-            yield from asyncio.run(measure(cluster, list(shared), arguments))
+            result = asyncio.run(measure(cluster, case, label, number, arguments))
+        say(f"  {result.pods_per_second:.0f} pods/s, mean edge cost {result.mean_edge_cost:.2f}")
+        yield result
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.live",
-        description="Berth and kube-scheduler place the same applications on one real control plane. Without --nodes, "
-        "all standard cases run (about ten minutes on two cores).",
+        description="Berth and kube-scheduler place the same applications, each on a real control plane of its own. "
+        "Without --nodes, all standard cases run (about twenty minutes on two cores).",
     )
     parser.add_argument("--nodes", type=int, choices=[1000, 5000], help="measure one case: this many nodes")
     parser.add_argument("--size", choices=sorted(SIZES), default="large", help="its node size (default large)")
@@ -179,7 +166,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=1, help="runs of each scheduler per case (default 1)")
     parser.add_argument("--schedulers", nargs="+", default=list(CONTENDERS), choices=list(CONTENDERS))
     parser.add_argument("--patience", type=float, default=60.0, help="seconds without a binding that end a run")
-    parser.add_argument("--json", type=Path, help="also write the figures to this file, after every cluster")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file, after every run")
     parser.add_argument(
         "--baseline", type=Path, help="checkout of an earlier Berth with its .venv, run in turn with this one's"
     )

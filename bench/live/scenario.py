@@ -74,6 +74,12 @@ class Result:
         return asdict(self)
 
 
+IDLE_SHARE = 0.1
+"""Share of a processor that a process may take which has nothing to do."""
+AT_MOST_SECONDS = 20.0
+"""The longest that one waits for that."""
+
+
 class Cpu:
     """CPU time and memory of processes over a run."""
 
@@ -92,6 +98,16 @@ class Cpu:
     def rss(self) -> float:
         """Resident MiB of all of them."""
         return float(sum(process.memory_info().rss for process in self._processes)) / 2**20
+
+
+def until_idle(pid: int, *, seconds: float = 0.5) -> None:
+    """Wait until a process has had next to nothing to do for some time, as an API server that is new has."""
+    end = time.monotonic() + AT_MOST_SECONDS
+    while time.monotonic() < end:
+        cpu = Cpu([pid])
+        time.sleep(seconds)
+        if cpu.spent() < IDLE_SHARE * seconds:
+            return
 
 
 async def create_all(client: ApiClient, namespace: str, *, scheduler: str, groups: int, replicas: int) -> int:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.live.contenders import BASELINE
+from bench.live.scenario import until_idle
 from bench.schedperf.bound import binds_all
-from bench.schedperf.measure import run, until_idle
+from bench.schedperf.measure import run
 from bench.schedperf.operations import LeftOutError, Operation, interpret
 from bench.schedperf.results import BOUND, BOUND_TOLD, OURS, PEER, Result, bound_table, compare, summary, table
 from bench.schedperf.sizes import choose

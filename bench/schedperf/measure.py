@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,21 +15,6 @@ from bench.schedperf.results import Result, figures
 from bench.schedperf.source import Case, Workload
 from berth.kube.client import ApiClient
 from hack.localcluster import LocalCluster
-
-IDLE_SHARE = 0.1
-"""Share of a processor that a process may take which has nothing to do."""
-AT_MOST_SECONDS = 20.0
-"""The longest that one waits for that."""
-
-
-def until_idle(pid: int, *, seconds: float = 0.5) -> None:
-    """Wait until a process has had next to nothing to do for some time, as an API server that is new has."""
-    end = time.monotonic() + AT_MOST_SECONDS
-    while time.monotonic() < end:
-        cpu = Cpu([pid])
-        time.sleep(seconds)
-        if cpu.spent() < IDLE_SHARE * seconds:
-            return
 
 
 async def run(
