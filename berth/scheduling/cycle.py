@@ -269,6 +269,8 @@ class SchedulingCycle:
         again = window.look_again(identity, costs, weight_sets, unserved=bool(unserved))
         if again is None:
             again = window.next_pod(attempt.entry)
+        else:
+            attempt.entry.gathers_since = None
         if again is not None:
             self._queue.retry_at(attempt.entry, again, keeps_age=True)
             return True
@@ -334,6 +336,7 @@ class SchedulingCycle:
             self._retry_after_wait(attempt)
 
     def _retry_after_wait(self, attempt: Attempt) -> None:
+        attempt.entry.gathers_since = None  # further pods are not all that it waits for
         self._queue.retry_at(attempt.entry, attempt.entry.first_seen + attempt.profile.gang.wait_seconds)
 
     def _tell_pods(self, attempt: Attempt, message: Message) -> None:

@@ -78,7 +78,7 @@ class QueueEntry:
     last_came: float = 0.0
     """monotonic time of the last pod that came"""
     gathers_since: float | None = None
-    """monotonic time at which nothing but further pods could be waited for; None before that, and after a failure"""
+    """monotonic time since which nothing but further pods is waited for; None while something else is"""
     pods: dict[str, Pod] = field(default_factory=dict)
     """waiting pods by uid"""
     left_over: set[str] = field(default_factory=set)

@@ -9,7 +9,7 @@ import pytest
 
 from berth.kube.objects import CustomObject, Service
 from berth.network.costs import NetworkCosts
-from berth.network.groups import Group
+from berth.network.groups import Group, GroupKey
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.configuration import PlacementConfiguration
 from berth.scheduling.cycle import CycleListener, SchedulingCycle
@@ -224,6 +224,28 @@ def test_pods_that_come_while_network_data_is_waited_for_are_planned_together() 
     stage.schedule()
     assert stage.schedule(seconds=GATHER_AT_MOST_SECONDS) == set()
     stage.network("Dijkstra")
+    stage.replicas_one_by_one()
+    assert stage.schedule(seconds=GATHER_SECONDS) == {"pa", "pb", *FOUR}
+    assert stage.together == {6}
+
+
+@pytest.mark.parametrize("what", ["network data", "the group", "a workload"])
+def test_pods_gather_anew_once_something_else_was_waited_for(what: str) -> None:
+    stage = Stage()
+    stage.network("Dijkstra")
+    stage.service("b")
+    stage.shop()
+    assert stage.schedule() == set()
+    if what == "network data":
+        stage.network("UserDefined")
+    elif what == "the group":
+        stage.cache.delete_group(GroupKey("default", "shop"))
+    else:
+        stage.cache.update_group(group_object("shop", *chain("a", "b"), numMembers=3))
+    assert stage.schedule(seconds=GATHER_SECONDS) == set()
+    assert stage.schedule(seconds=GATHER_AT_MOST_SECONDS) == set()
+    stage.network("Dijkstra")
+    stage.cache.update_group(group_object("shop", *chain("a", "b")))
     stage.replicas_one_by_one()
     assert stage.schedule(seconds=GATHER_SECONDS) == {"pa", "pb", *FOUR}
     assert stage.together == {6}
