@@ -347,7 +347,7 @@ class SchedulingQueue:
             return None
         entry = self._entries[first[1]]
         entry.helped, entry.ahead = False, True
-        entry.not_before, entry.due = 0.0, None
+        entry.not_before, entry.due, entry.active_since = 0.0, None, self._clock()
         return entry
 
     def _aged(self, held: Callable[[str], bool] | None) -> QueueEntry | None:

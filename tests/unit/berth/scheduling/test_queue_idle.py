@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from berth.kube.objects import Pod
-from berth.scheduling.queue import INITIAL_BACKOFF, SchedulingQueue
+from berth.scheduling.queue import AGEING_SECONDS, AGEING_TURNS, INITIAL_BACKOFF, SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey, QueueEntry
 from berth.scheduling.unschedulable import Change
 from tests.support import builders
@@ -93,6 +93,23 @@ def test_a_plan_under_way_is_what_waits(bench: Bench) -> None:
     bench.queue.move_all_to_active()
     bench.queue.put_back(entry)
     assert bench.pop() is entry
+
+
+def test_who_failed_all_the_time_is_as_old_as_the_attempt(bench: Bench) -> None:
+    """One that has not been active for a minute gets no turn for its age among urgent ones."""
+    bench.add("a")
+    bench.fail()
+    for _ in range(int(4 * AGEING_SECONDS)):
+        bench.clock.advance(INITIAL_BACKOFF / 2)
+        bench.queue.move_all_to_active()
+        bench.fail()
+    bench.queue.move_all_to_active()
+    bench.queue.put_back(bench.pop())
+    for number in range(AGEING_TURNS):
+        urgent = builders.pod(f"urgent-{number}", spec={"priority": 10})
+        bench.queue.add(urgent, EntryKey.of(urgent, None))
+    assert "a" not in {bench.fail() for _ in range(AGEING_TURNS)}
+    assert bench.fail() == "a"
 
 
 @pytest.mark.parametrize("turns", [1, 3])
