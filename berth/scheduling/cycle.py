@@ -309,7 +309,8 @@ class SchedulingCycle:
         """Hand over the decisions, report the failures, and see to it that the entry is tried again."""
         entry, group = attempt.entry, attempt.usable_group
         for decision in outcome.decisions:
-            self._queue.delete(decision.pod.metadata.uid)
+            uid = decision.pod.metadata.uid
+            self._queue.decided(uid, left_over=attempt.partial or uid in entry.left_over)
             self._listener.decided(decision, attempt.costs)
         if group is not None and len(outcome.decisions) > 1:
             nodes = len({decision.node for decision in outcome.decisions})

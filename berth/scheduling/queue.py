@@ -32,14 +32,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from cachetools import TTLCache
-
 from berth.kube.objects import Pod
 from berth.network.groups import Group, GroupKey
 from berth.scheduling.cache.volumes import claim_keys, disk_uses
+from berth.scheduling.decided_pods import DecidedPods
 from berth.scheduling.heaps import LazyHeap, NamespaceHeaps
 from berth.scheduling.planning_share import PlanningShare
-from berth.scheduling.queue_entry import EntryKey, QueueEntry, Rank, looks_at_pods, restricts_calls
+from berth.scheduling.queue_entry import GROUP, EntryKey, QueueEntry, Rank, Wait, looks_at_pods, restricts_calls
 from berth.scheduling.unschedulable import Change, UnschedulableEntries
 
 INITIAL_BACKOFF = 1.0
@@ -49,8 +48,6 @@ AGEING_SECONDS = 30.0
 """Seconds after which an active entry gets a turn whatever its priority."""
 AGEING_TURNS = 4
 """Every so many attempts one is for the entry that has been active longest, in as large a part of the time."""
-REMEMBER_REFUSALS = 300.0
-"""Seconds for which a refused binding lengthens the pod's next backoff."""
 
 _Since = tuple[float, EntryKey]
 """A monotonic time that an entry has."""
@@ -91,7 +88,7 @@ class SchedulingQueue:
         )
         self._timers: LazyHeap[_Since] = LazyHeap(self._current_due, lambda: len(self._entries))
         self._helped: LazyHeap[_Since] = LazyHeap(self._current_helped, lambda: len(self._entries))
-        self._refusals: TTLCache[str, int] = TTLCache(maxsize=10_000, ttl=REMEMBER_REFUSALS, timer=clock)
+        self._decided = DecidedPods(clock)
 
     def __len__(self) -> int:
         """Number of waiting pods."""
@@ -117,22 +114,20 @@ class SchedulingQueue:
         """A decision about the pod could not be carried out: let it wait again, longer each time that happens.
 
         The pods of one plan are refused one after the other, and are one failure of their entry: of those that have
-        been refused most often. What made the entry active meanwhile stays good.
+        been refused most often. What made the entry active meanwhile stays good, and so does how long they had waited.
 
         Returns how often that has happened to the pod, this time included.
         """
-        uid = pod.metadata.uid
-        refusals = self._refusals.get(uid, 0)
-        self._refusals[uid] = refusals + 1
-        entry, _ = self._join(pod, key)
+        refusals, wait = self._decided.refused(pod.metadata.uid, key)
+        entry, _ = self._join(pod, key, wait)
         if entry.rank is None and refusals >= entry.attempts:
             entry.attempts = refusals
             self.back_off(entry, early=False)
         self._wake(entry, newcomer=pod)
         return refusals + 1
 
-    def _join(self, pod: Pod, key: EntryKey) -> tuple[QueueEntry, Pod | None]:
-        """Put a pod into its entry; returns the entry and what was known of the pod there."""
+    def _join(self, pod: Pod, key: EntryKey, wait: Wait | None = None) -> tuple[QueueEntry, Pod | None]:
+        """Put a pod that has perhaps waited before into its entry; returns that and what was known of the pod there."""
         uid = pod.metadata.uid
         if self._entry_of.get(uid, key) != key:
             self.delete(uid)
@@ -142,9 +137,7 @@ class SchedulingQueue:
             self._entries[key] = entry
         before = entry.pods.get(uid)
         if before is None:
-            entry.last_came = self._clock()
-            if len(entry.left_over) == len(entry.pods):
-                entry.first_seen = entry.last_came
+            entry.came(uid, self._clock(), wait)
         entry.pods[uid] = pod
         self._entry_of[uid] = key
         if before is None or before.spec != pod.spec:
@@ -152,8 +145,15 @@ class SchedulingQueue:
             entry.follows_volumes = entry.follows_volumes or bool(claim_keys(pod) or disk_uses(pod))
         return entry, before
 
+    def decided(self, uid: str, *, left_over: bool) -> None:
+        """Forget a pod that has a node, but for how long it waited; `left_over` as of the entry."""
+        key = self._entry_of.get(uid)
+        if key is not None and key.kind == GROUP:
+            self._decided.decided(uid, Wait(key, self._entries[key].first_seen, left_over))
+        self.delete(uid)
+
     def delete(self, uid: str) -> None:
-        """Forget a pod: bound, assumed, deleted or no longer ours."""
+        """Forget a pod: bound, deleted or no longer ours."""
         key = self._entry_of.pop(uid, None)
         if key is None:
             return

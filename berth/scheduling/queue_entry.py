@@ -63,6 +63,17 @@ class Told:
     """pods, by uid, that it was told to"""
 
 
+class Wait(NamedTuple):
+    """The wait of a pod that got a node."""
+
+    key: EntryKey
+    """entry that it waited in"""
+    first_seen: float
+    """of the entry"""
+    left_over: bool
+    """whether it was one of those of which what fits was placed"""
+
+
 @dataclass(slots=True)
 class QueueEntry:
     """What is placed in one go."""
@@ -120,6 +131,18 @@ class QueueEntry:
     """is as old as before when it becomes active again"""
     told: Told = field(default_factory=Told)
     """why it waits, as its pods have been told"""
+
+    def came(self, uid: str, now: float, wait: Wait | None) -> None:
+        """Note that a pod comes, before it is among `pods`; one that had a node already goes on with its wait."""
+        self.last_came = now
+        nobody_before = len(self.left_over) == len(self.pods)
+        if wait is None:
+            self.first_seen = now if nobody_before else self.first_seen
+        elif not wait.left_over:
+            self.first_seen = wait.first_seen if nobody_before else min(self.first_seen, wait.first_seen)
+        else:
+            self.first_seen = self.first_seen if self.pods else wait.first_seen
+            self.left_over.add(uid)
 
     @property
     def priority(self) -> int:

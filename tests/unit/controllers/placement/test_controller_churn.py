@@ -22,6 +22,7 @@ from tests.support.placement import Clock, chain, group_object, lone, member
 ROUNDS = 20
 BOUNDED = {
     "_refusals": 10_000,
+    "_waits": 10_000,
     "_rejections": 10_000,
     "_results": 14 * 2**10,
     "_tolerated": 1024,
