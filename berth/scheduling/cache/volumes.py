@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from cachetools import LRUCache
+
 from berth.kube.meta import object_key
 from berth.kube.objects import (
     CSIDriver,
@@ -37,6 +39,8 @@ StorageObject: TypeAlias = (
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 WAIT = "WaitForFirstConsumer"
+REMEMBERED_NODES = 8192
+"""Nodes whose volumes in use are remembered."""
 
 DiskUse = tuple[tuple[str, ...], bool]
 """(identity of an in-tree disk, may be shared with other readers); conflicts unless both may."""
@@ -129,6 +133,8 @@ class VolumeTable:
         """Grows with every change."""
         self.volumes_version = 0
         """Grows with every change of a PersistentVolume."""
+        self.used_on_nodes: LRUCache[str, tuple[object, dict[str, str]]] = LRUCache(maxsize=REMEMBERED_NODES)
+        """CSI volumes that pods on a node use, by its name, with what they were read from (csi_volumes.py)."""
         self._attachments: dict[str, VolumeAttachment] = {}
         self._tables: dict[type, dict[str, Any]] = {
             PersistentVolume: self.volumes,

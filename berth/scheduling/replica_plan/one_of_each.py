@@ -10,6 +10,7 @@ from berth.network.groups import Group
 from berth.network.routing import Routing
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.pod_templates import TERM_KINDS, PodTemplateInfo
+from berth.scheduling.cache.volumes import claim_keys
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.single import workload_of
@@ -59,8 +60,8 @@ def _is_meant(template: PodTemplateInfo, cache: Cache) -> bool:
 
 
 def _one_node_does(candidates: Sequence[Candidate], cache: Cache, infrastructure: InfrastructureState) -> bool:
-    """Whether some node takes all of them, and nobody prefers one to another."""
-    if any(candidate.costs for candidate in candidates):
+    """Whether some node takes all of them, and nobody prefers one to another; of volumes it may not have enough."""
+    if any(candidate.costs or claim_keys(candidate.info.pod) for candidate in candidates):
         return False
     state, exact = cache.state, infrastructure.exact
     requests = np.array([state.request_vector(candidate.info.template) for candidate in candidates])

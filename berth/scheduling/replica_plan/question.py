@@ -24,6 +24,7 @@ from berth.scheduling.gang.exact import WIDEST
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.plugins.node_bandwidth import requested_bandwidth
+from berth.scheduling.replica_plan.attach_room import attach_room
 from berth.scheduling.replica_plan.places import failure_zones, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.prices import kept_endpoints, objective_prices
@@ -108,9 +109,10 @@ def pose(
         rules = yield from RuleReader(pod_sets, placed, cache.state, defaults, gone).read(turns)
     except TooManyRulesError:
         return None
+    attachable = yield from attach_room(pod_sets, cache.state, turns)
     infrastructure = current()
     sharing, charged = sharing_of(pod_sets, cache.state, interference)
-    volumes = volume_room(charged, cache.state)
+    volumes = volume_room(charged, cache.state).beside(attachable)
     costs = infrastructure.infrastructure.location_cost
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
     problem = Problem(

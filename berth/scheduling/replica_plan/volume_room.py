@@ -32,6 +32,10 @@ class VolumeRoom:
     requests: Ints
     """int64[P, V], those that each pod of a set takes"""
 
+    def beside(self, other: VolumeRoom) -> VolumeRoom:
+        """Both, for the same nodes and pods."""
+        return VolumeRoom(np.hstack([self.free, other.free]), np.hstack([self.requests, other.requests]))
+
 
 def volume_room(pod_sets: Sequence[Alike], state: ClusterState) -> VolumeRoom:
     """Count volumes that the pods to place will take, and those that there are for them.

@@ -7,7 +7,7 @@ import pytest
 from berth.kube.objects import Pod
 from berth.scheduling.cache.volume_matching import VolumePlan, volume_plan
 from tests.support.placement import Lab, chain, group_object, lone, member, where, zoned
-from tests.support.volumes import claim, storage_class, using, volume
+from tests.support.volumes import claim, csi_node, storage_class, using, volume
 
 
 def user(name: str, *claims: str) -> Pod:
@@ -81,3 +81,50 @@ def test_replicas_go_where_there_are_volumes_for_all_of_them(zones: tuple[str, .
     chosen = where(lab.place(shop, *members, member("b", "b")))
     assert {zones[int(node[1:])] for node in chosen.values()} == {"z2"}
     assert len({chosen[pod.metadata.name] for pod in members}) == 3
+
+
+@pytest.fixture
+def racks() -> Lab:
+    """Four nodes in two zones, with claims for each of six pods."""
+    zones = {"n1": "z1", "n2": "z1", "n3": "z2", "n4": "z2"}
+    made = Lab([zoned(name, zone) for name, zone in zones.items()])
+    made.cache.update_storage(storage_class())
+    for number in range(6):
+        made.cache.update_storage(claim(f"own-{number}"))
+    return made
+
+
+def attach(lab: Lab, **limits: int) -> None:
+    for name, limit in limits.items():
+        lab.cache.update_storage(csi_node(name, limit=limit))
+
+
+def own(count: int, workload: str, first: int = 0) -> list[Pod]:
+    """Pods with a claim of their own each."""
+    return [member(f"{workload}-{n}", workload, spec=using(f"own-{n}")) for n in range(first, first + count)]
+
+
+def test_replicas_go_where_all_of_their_volumes_can_be_attached(racks: Lab) -> None:
+    """Two nodes of one zone attach three volumes, those of the other five."""
+    attach(racks, n1=2, n2=1, n3=3, n4=2)
+    shop = racks.group(group_object("shop", *chain("a", "b", maxNetworkCost=1)))
+    chosen = where(racks.place(shop, *own(5, "a"), member("b-0", "b")))
+    assert sorted(node for name, node in chosen.items() if name[0] == "a") == ["n3", "n3", "n3", "n4", "n4"]
+    assert chosen["b-0"] in ("n3", "n4")
+
+
+def test_one_replica_each_goes_where_all_of_their_volumes_can_be_attached(racks: Lab) -> None:
+    attach(racks, n1=1, n2=1, n3=3, n4=1)
+    shop = racks.group(group_object("shop", *chain("a", "b", "c")))
+    pods = [*own(1, "a"), *own(1, "b", 1), *own(1, "c", 2)]
+    assert set(where(racks.place(shop, *pods)).values()) == {"n3"}
+
+
+def test_a_volume_that_replicas_share_is_attached_once(racks: Lab) -> None:
+    attach(racks, n1=1, n2=0, n3=0, n4=0)
+    racks.cache.update_storage(claim("shared", bound_to="v"))
+    racks.cache.update_storage(volume("v", for_claim="shared"))
+    shop = racks.group(group_object("shop", *chain("a", "b")))
+    pods = [member(f"a-{number}", "a", spec=using("shared")) for number in range(3)]
+    chosen = where(racks.place(shop, *pods, member("b", "b")))
+    assert {chosen[pod.metadata.name] for pod in pods} == {"n1"}

@@ -74,11 +74,11 @@ def test_nodes_far_from_their_limit_are_not_counted(monkeypatch: pytest.MonkeyPa
     looked_at: list[str] = []
     exceeds = NodeVolumeLimits._exceeds
 
-    def counted(self: NodeVolumeLimits, wanted: Any, driver: str, limit: int, name: str, *rest: Any) -> bool:
+    def counted(wanted: Any, driver: str, limit: int, name: str, *rest: Any) -> bool:
         looked_at.append(name)
-        return exceeds(self, wanted, driver, limit, name, *rest)
+        return exceeds(wanted, driver, limit, name, *rest)
 
-    monkeypatch.setattr(NodeVolumeLimits, "_exceeds", counted)
+    monkeypatch.setattr(NodeVolumeLimits, "_exceeds", staticmethod(counted))
     assert rejected(NodeVolumeLimits(), pod("new", spec=using("c")), state) == {"n7": [REASON_LIMIT]}
     assert looked_at == ["n7"]
 
