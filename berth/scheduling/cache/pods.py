@@ -69,6 +69,7 @@ class PodIndex:
         self._disks: dict[tuple[str, ...], dict[bool, Counts]] = {}
         self._claims: dict[str, Counts] = {}
         self._node_claims: defaultdict[int, dict[str, int]] = defaultdict(dict)
+        self._claims_changed: set[int] = set()
         self._table: GroupTable | None = None
         self._looked_at = 0
         """groups that selectors were asked about since pods came or went"""
@@ -182,6 +183,11 @@ class PodIndex:
         """Claims in use on a node, with the number of their pods there."""
         return self._node_claims.get(slot, {})
 
+    def take_claims_changed(self) -> set[int]:
+        """Slots of nodes where other claims are in use than when this was asked before."""
+        changed, self._claims_changed = self._claims_changed, set()
+        return changed
+
     def _candidates(self, namespace: str, selector: Selector) -> Sequence[Collection[PodGroup]]:
         """Groups that may match, in parts: those with the label that the fewest carry, where the selector names labels.
 
@@ -238,6 +244,8 @@ class PodIndex:
             del self._claims[claim]
         here = self._node_claims[slot]
         number = here.get(claim, 0) + sign
+        if not number or claim not in here:
+            self._claims_changed.add(slot)
         if number:
             here[claim] = number
         else:

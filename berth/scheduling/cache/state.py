@@ -15,6 +15,7 @@ import numpy as np
 from berth.api.labels import LABEL_INTERFERENCE_CLASS
 from berth.kube.owners import owner_of
 from berth.network.costs import Place
+from berth.scheduling.cache.csi_volumes import AttachedVolumes
 from berth.scheduling.cache.nodes import NodeTable
 from berth.scheduling.cache.places import NodePlaces
 from berth.scheduling.cache.pod_record import PodRecord, stated_socket
@@ -66,6 +67,7 @@ class ClusterState:
         """Groups, affinity terms, host ports and claims in use."""
         self.volumes = VolumeTable()
         """Volumes, claims, classes and CSI nodes."""
+        self.attached = AttachedVolumes(self.nodes, self.pods, self.volumes)
         self.templates = PodTemplateCache(count_annotations=count_annotations, class_label=class_label)
         """Compiled pod templates."""
         self.sockets = SocketTable()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cachetools import LRUCache
-
 from berth.kube.meta import object_key
 from berth.kube.objects import (
     CSIDriver,
@@ -39,8 +37,8 @@ StorageObject: TypeAlias = (
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 WAIT = "WaitForFirstConsumer"
-REMEMBERED_NODES = 8192
-"""Nodes whose volumes in use are remembered."""
+MOST_TOUCHED = 4096
+"""Claims and nodes that have changed which are told apart; beyond that, everything has."""
 
 DiskUse = tuple[tuple[str, ...], bool]
 """(identity of an in-tree disk, may be shared with other readers); conflicts unless both may."""
@@ -112,6 +110,58 @@ def fully_bound(claim: PersistentVolumeClaim) -> bool:
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
+class Touched:
+    """Which of the CSI volumes that pods use, or that are attached to nodes, may be others than before."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.claims: set[str] = set()
+        """keys of claims that may have another volume"""
+        self.nodes: set[str] = set()
+        """names of nodes that may have other attachments, or limits"""
+        self.everything = False
+        """whether anything may have changed"""
+
+    def note(self, before: StorageObject | None, now: StorageObject | None, attached: Mapping[str, list[str]]) -> None:
+        """A storage object is another than before; `attached` are the nodes that each volume is attached to."""
+        item = now or before
+        if isinstance(item, PersistentVolumeClaim):
+            self.claims.add(object_key(item.metadata))
+        elif isinstance(item, CSINode):
+            self.nodes.add(item.metadata.name)
+        elif isinstance(item, VolumeAttachment):
+            self.nodes.update(each.spec.node_name for each in (before, now) if isinstance(each, VolumeAttachment))
+        elif isinstance(item, StorageClass):
+            self.everything |= not (
+                isinstance(before, StorageClass)
+                and isinstance(now, StorageClass)
+                and before.provisioner == now.provisioner
+            )
+        elif isinstance(item, PersistentVolume):
+            self._note_volume(before, now, attached.get(item.metadata.name, ()))
+        if len(self.claims) + len(self.nodes) > MOST_TOUCHED:
+            self.everything = True
+            self.claims.clear()
+            self.nodes.clear()
+
+    def _note_volume(self, before: StorageObject | None, now: StorageObject | None, attached: Iterable[str]) -> None:
+        known = [each for each in (before, now) if isinstance(each, PersistentVolume)]
+        if len(known) == 2 and known[0].spec.csi == known[1].spec.csi:
+            return
+        self.nodes.update(attached)
+        for each in known:
+            if each.spec.claim_ref is not None:
+                self.claims.add(f"{each.spec.claim_ref.namespace}/{each.spec.claim_ref.name}")
+            elif each.spec.csi is not None:
+                self.everything = True  # some claim may name it
+
+    def forget(self) -> None:
+        """All of it is known."""
+        self.claims.clear()
+        self.nodes.clear()
+        self.everything = False
+
+
 class VolumeTable:
     """Storage objects by name, and what is assumed about them."""
 
@@ -133,8 +183,8 @@ class VolumeTable:
         """Grows with every change."""
         self.volumes_version = 0
         """Grows with every change of a PersistentVolume."""
-        self.used_on_nodes: LRUCache[str, tuple[object, dict[str, str]]] = LRUCache(maxsize=REMEMBERED_NODES)
-        """CSI volumes that pods on a node use, by its name, with what they were read from (csi_volumes.py)."""
+        self.touched = Touched()
+        """What has changed that limits of nodes count."""
         self._attachments: dict[str, VolumeAttachment] = {}
         self._tables: dict[type, dict[str, Any]] = {
             PersistentVolume: self.volumes,
@@ -146,6 +196,8 @@ class VolumeTable:
             VolumeAttachment: self._attachments,
         }
         self._attached_to: defaultdict[str, dict[str, VolumeAttachment]] = defaultdict(dict)
+        self._nodes_of: dict[str, list[str]] = {}
+        """nodes that volumes are attached to, by the volume's name"""
         self._reserved: dict[str, str] = {}
         self._selected: dict[str, str] = {}
 
@@ -153,9 +205,11 @@ class VolumeTable:
         """Record a storage object of any kind; a write of ours that it shows is no longer an assumption."""
         key = object_key(item.metadata)
         table = self._tables[type(item)]
+        self.touched.note(table.get(key), item, self._nodes_of)
         if isinstance(item, VolumeAttachment):
             self._detach(key)
             self._attached_to[item.spec.node_name][key] = item
+            self._nodes_of.setdefault(item.spec.source.persistent_volume_name or "", []).append(item.spec.node_name)
         elif isinstance(item, PersistentVolume):
             if item.spec.claim_ref is not None:
                 self._reserved.pop(key, None)
@@ -169,6 +223,7 @@ class VolumeTable:
     def delete(self, item: StorageObject) -> None:
         """Remove a storage object and what was assumed about it."""
         key = object_key(item.metadata)
+        self.touched.note(self._tables[type(item)].get(key), None, self._nodes_of)
         if isinstance(item, VolumeAttachment):
             self._detach(key)
         elif isinstance(item, PersistentVolume):
@@ -189,6 +244,10 @@ class VolumeTable:
             del there[key]
             if not there:
                 del self._attached_to[known.spec.node_name]
+            nodes = self._nodes_of[volume := known.spec.source.persistent_volume_name or ""]
+            nodes.remove(known.spec.node_name)
+            if not nodes:
+                del self._nodes_of[volume]
 
     def attachments(self, node_name: str) -> Iterable[VolumeAttachment]:
         """VolumeAttachments of a node."""

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from berth.scheduling.cache.csi_volumes import attached_to, csi_volumes, near_limit, used_on
+from berth.scheduling.cache.csi_volumes import csi_volumes
 from berth.scheduling.cache.volumes import claim_keys
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from berth.scheduling.cache.state import ClusterState
     from berth.scheduling.framework.cycle_state import CycleState
 
 REASON = "node(s) exceed max volume count"
@@ -28,18 +27,17 @@ class NodeVolumeLimits(FilterPlugin):
     def filter(self, cycle: CycleState) -> Sequence[RejectedNodes]:
         """Nodes at their limit; none for pods without claims."""
         info, state = cycle.pod, cycle.cluster
-        wanted = csi_volumes(claim_keys(info.pod), state)
+        wanted = csi_volumes(claim_keys(info.pod), state.volumes)
         if not wanted or not state.volumes.csi_nodes:
             return ()
         full = np.zeros(state.size, dtype=np.bool_)
-        for name, slot, driver, limit in near_limit(Counter(wanted.values()), state):
-            if self._exceeds(wanted, driver, limit, name, slot, state):
-                full[slot] = True
+        for driver, number in Counter(wanted.values()).items():
+            left = state.attached.left(driver)
+            if left is None:
+                continue
+            for slot in np.flatnonzero(left < number).tolist():
+                used = state.attached.used(slot)
+                # A volume that a pod on the node uses already is not new; one that is only attached still is.
+                new = sum(1 for volume, owner in wanted.items() if owner == driver and volume not in used)
+                full[slot] |= new > 0 and new > left[slot]
         return (RejectedNodes(REASON, full),)
-
-    @staticmethod
-    def _exceeds(wanted: Mapping[str, str], driver: str, limit: int, name: str, slot: int, state: ClusterState) -> bool:
-        used = used_on(name, slot, state)
-        # A volume that a pod on the node uses already is not new; one that is only attached still is.
-        new = sum(1 for volume, owner in wanted.items() if owner == driver and volume not in used)
-        return new > 0 and Counter(attached_to(name, slot, state).values())[driver] + new > limit

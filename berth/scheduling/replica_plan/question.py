@@ -109,10 +109,9 @@ def pose(
         rules = yield from RuleReader(pod_sets, placed, cache.state, defaults, gone).read(turns)
     except TooManyRulesError:
         return None
-    attachable = yield from attach_room(pod_sets, cache.state, turns)
     infrastructure = current()
     sharing, charged = sharing_of(pod_sets, cache.state, interference)
-    volumes = volume_room(charged, cache.state).beside(attachable)
+    volumes = volume_room(charged, cache.state).beside(attach_room(charged, cache.state))
     costs = infrastructure.infrastructure.location_cost
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
     problem = Problem(

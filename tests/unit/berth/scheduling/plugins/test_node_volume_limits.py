@@ -64,25 +64,6 @@ def test_limits_follow_pods_and_claims() -> None:
     assert passing(rule, new, state) == {"free"}
 
 
-def test_nodes_far_from_their_limit_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Storage objects change with every pod that comes, so that nothing counted before is of use."""
-    names = [f"n{number}" for number in range(50)]
-    state = cluster([node(name) for name in names], [pod(f"there-{name}", on=name, spec=using(name)) for name in names])
-    store(state, *(claim(name, bound_to=f"v-{name}") for name in names), *(volume(f"v-{name}") for name in names))
-    store(state, *(csi_node(name, limit=2 if name == "n7" else 3) for name in names))
-    store(state, claim("c", bound_to="v"), volume("v"), attachment("v", "n7"), attachment("v", "n8"))
-    looked_at: list[str] = []
-    exceeds = NodeVolumeLimits._exceeds
-
-    def counted(wanted: Any, driver: str, limit: int, name: str, *rest: Any) -> bool:
-        looked_at.append(name)
-        return exceeds(wanted, driver, limit, name, *rest)
-
-    monkeypatch.setattr(NodeVolumeLimits, "_exceeds", staticmethod(counted))
-    assert rejected(NodeVolumeLimits(), pod("new", spec=using("c")), state) == {"n7": [REASON_LIMIT]}
-    assert looked_at == ["n7"]
-
-
 @given(
     limit=st.integers(min_value=0, max_value=4),
     used=st.sets(st.integers(min_value=0, max_value=5)),

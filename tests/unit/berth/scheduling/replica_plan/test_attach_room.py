@@ -10,10 +10,8 @@ import pytest
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
-from berth.scheduling.gang.budget import finish
 from berth.scheduling.replica_plan.attach_room import attach_room
 from berth.scheduling.replica_plan.pod_sets import Alike
-from berth.scheduling.replica_plan.same_nodes import SameNodes
 from berth.scheduling.replica_plan.volume_room import VolumeRoom
 from tests.support.placement import member, zoned
 from tests.support.volumes import attachment, claim, csi_node, storage_class, store, using, volume
@@ -53,7 +51,7 @@ def room_of(*pod_sets: Sequence[tuple[str, ...]], barred: str = "") -> VolumeRoo
         made = [member(f"a{row}-{number}", "a", spec=using(*claims)) for number, claims in enumerate(pods)]
         candidates = [Candidate(state.info(pod), result, {}) for pod in made]
         found.append(Alike("a", candidates[0].info.template, result, nothing, mask, {}, candidates))
-    return finish(attach_room(found, state, SameNodes(state)))
+    return attach_room(found, state)
 
 
 def test_nodes_attach_what_their_limits_leave_and_others_enough_for_all() -> None:
