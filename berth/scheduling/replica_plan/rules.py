@@ -22,6 +22,7 @@ from berth.scheduling.replica_plan.label_index import LabelIndex
 from berth.scheduling.replica_plan.placed_pods import PlacedPods, by_slot
 from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replica_plan.same_nodes import SameNodes
+from berth.scheduling.replica_plan.shared_claims import held_together
 from berth.scheduling.replicas.problem import Rule
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
 
@@ -83,6 +84,7 @@ class RuleReader:
             self._anti_affinity("anti_affinity"),
             self._required_affinity(),
             self._ports(),
+            self._shared_claims(),
             self._hard_spread(),
             self._with_price(),
         ):
@@ -243,6 +245,12 @@ class RuleReader:
         for subjects, others in port_conflicts(users):
             self._take()
             yield AntiAffinity(domain=nodes, subjects=subjects, selects=others)
+
+    def _shared_claims(self) -> Iterator[Affinity]:
+        nodes = np.arange(self._state.size, dtype=np.int64)
+        for subjects in held_together(self._pod_sets, self._state):
+            self._take()
+            yield Affinity(domain=nodes, subjects=subjects, selects=subjects)
 
     def _hard_spread(self) -> Iterator[Spread | None]:
         known: dict[object, tuple[SpreadConstraint, Bools, list[int]]] = {}

@@ -128,3 +128,14 @@ def test_a_volume_that_replicas_share_is_attached_once(racks: Lab) -> None:
     pods = [member(f"a-{number}", "a", spec=using("shared")) for number in range(3)]
     chosen = where(racks.place(shop, *pods, member("b", "b")))
     assert {chosen[pod.metadata.name] for pod in pods} == {"n1"}
+
+
+def test_replicas_of_one_claim_are_not_spread_to_where_it_cannot_follow(racks: Lab) -> None:
+    """Its volume is provisioned for the first. Three nodes have room for two replicas each, the last for three."""
+    for name, zone in (("n1", "z1"), ("n2", "z1"), ("n3", "z2")):
+        racks.cache.update_node(zoned(name, zone, cpu=2))
+    racks.cache.update_node(zoned("n4", "z2", cpu=3))
+    shop = racks.group(group_object("shop", *chain("a", "b")))
+    pods = [member(f"a-{number}", "a", cpu="1", spec=using("own-0")) for number in range(3)]
+    chosen = where(racks.place(shop, *pods, member("b", "b", cpu="1")))
+    assert {chosen.get(pod.metadata.name) for pod in pods} == {"n4"}
