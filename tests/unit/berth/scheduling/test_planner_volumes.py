@@ -83,6 +83,17 @@ def test_replicas_go_where_there_are_volumes_for_all_of_them(zones: tuple[str, .
     assert len({chosen[pod.metadata.name] for pod in members}) == 3
 
 
+def test_one_of_each_goes_where_volumes_are_large_enough_for_all(lab: Lab) -> None:
+    """Three volumes on n1, one of them large, and a large one on n2."""
+    for name, size in (("n1-a", "1Gi"), ("n1-b", "1Gi"), ("n1-c", "2Gi"), ("n2-a", "2Gi")):
+        lab.cache.update_storage(volume(name, size, zone=name[:2], storageClassName="local"))
+    for name, size in (("large-1", "2Gi"), ("large-2", "2Gi"), ("small", "1Gi")):
+        lab.cache.update_storage(claim(name, size, storageClassName="local"))
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    pods = member("a", "a", spec=using("large-1")), member("b", "b", spec=using("large-2", "small"))
+    assert where(lab.place(shop, *pods)) == {"a": "n2", "b": "n1"}
+
+
 @pytest.fixture
 def racks() -> Lab:
     """Four nodes in two zones, with claims for each of six pods."""

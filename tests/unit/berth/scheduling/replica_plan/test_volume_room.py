@@ -22,11 +22,14 @@ def room_of(*claims_of_pods: tuple[str, ...]) -> VolumeRoom:
     store(
         state,
         storage_class("local", provisioner="kubernetes.io/no-provisioner"),
+        storage_class("sized", provisioner="kubernetes.io/no-provisioner"),
         storage_class(),
         *(volume(name, zone=name[:2], storageClassName="local") for name in ("n1-a", "n1-b", "n2-a")),
         volume("reserved", zone="n2", storageClassName="local", for_claim="own"),
         volume("spare", zone="n2"),
         *(claim(name, storageClassName="local") for name in ("one", "two", "three", "own")),
+        *(volume(f"{number}Gi", f"{number}Gi", zone="n2", storageClassName="sized") for number in range(1, 21)),
+        *(claim(f"{number}Gi", f"{number}Gi", storageClassName="sized") for number in range(1, 21)),
         claim("provisioned"),
     )
     pods = [member(f"a-{number}", "a", spec=using(*claims)) for number, claims in enumerate(claims_of_pods)]
@@ -55,3 +58,24 @@ def test_nodes_have_the_volumes_that_they_reach_and_nobody_has() -> None:
 )
 def test_pods_take_a_volume_for_each_claim_of_their_own(claims: list[tuple[str, ...]], taken: list[list[int]]) -> None:
     assert room_of(*claims).requests.tolist() == taken
+
+
+@pytest.mark.parametrize(
+    ("claims", "free", "taken"),
+    [
+        pytest.param([("19Gi",), ("20Gi",)], [2, 1], [1, 0], id="the fewest that need as much"),
+        pytest.param([("3Gi", "18Gi", "19Gi")], [18, 3, 2], [3, 2, 1], id="some of each size"),
+        pytest.param(
+            [tuple(f"{number}Gi" for number in range(1, 21))],
+            [20, 7, 6, 5, 4, 3, 2, 1],
+            [20, 7, 6, 5, 4, 3, 2, 1],
+            id="of many sizes the smallest and the largest",
+        ),
+    ],
+)
+def test_there_must_be_enough_that_are_large_enough(
+    claims: list[tuple[str, ...]], free: list[int], taken: list[int]
+) -> None:
+    room = room_of(*claims)
+    assert room.free[1].tolist() == free
+    assert room.requests.tolist() == [taken]
