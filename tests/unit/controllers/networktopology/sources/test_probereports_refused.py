@@ -80,18 +80,18 @@ async def test_the_process_goes_on_and_is_not_ready() -> None:
 
 
 @pytest.mark.parametrize(
-    ("topology", "state"),
+    ("weights", "state"),
     [
-        pytest.param(served(), SourceState.FAILED, id="costs of reports stay"),
-        pytest.param(served(age=1000), SourceState.MISSING, id="until they are too old"),
-        pytest.param(served(source="configmap"), SourceState.MISSING, id="those of others were never held up"),
+        pytest.param({}, SourceState.FAILED, id="costs of reports stay"),
+        pytest.param({"age": 1000}, SourceState.MISSING, id="until they are too old"),
+        pytest.param({"source": "configmap"}, SourceState.MISSING, id="those of others were never held up"),
     ],
 )
 async def test_a_process_that_begins_without_the_right_leaves_costs_that_count(
-    topology: NetworkTopology, state: SourceState
+    weights: dict[str, Any], state: SourceState
 ) -> None:
     source = unfollowed()
     for _ in range(subject.ABSENT_CHECKS):
         source._unreadable(FORBIDDEN)
-    reading, reason, _ = await read(source, topology)
+    reading, reason, _ = await read(source, served(**weights))
     assert (reading.state, reason) == (state, "ProbeReportsUnreadable")
