@@ -1,13 +1,14 @@
 """Users who ask a Service, one request after the other: ``python -m hack.harness.asking``, where the users are.
 
 A pod that is ready is asked by lot, as kube-proxy does; nothing stands between, so that the pod sees the user's
-connection. What fails is asked again, for a while, as browsers do, and is told. A line of JSON for each request, until
-SIGTERM.
+connection. What fails is asked again, for a while, as browsers do, and is told. Where users have names, they ask in
+turn, each with the name in the header `USER_HEADER`. A line of JSON for each request, until SIGTERM.
 """
 
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import random
 import signal
@@ -21,8 +22,10 @@ import msgspec
 
 from agents.router.endpoints import Backend, backends
 from berth.kube.endpoint_slices import EndpointSlice
+from hack.harness.metered import SERVED_BY
 from hack.localcluster import ClusterError, LocalCluster
 
+USER_HEADER: Final = "X-User"
 PATIENCE: Final = 20.0
 """Seconds after which a request has failed that nobody has answered."""
 PAUSE: Final = 0.1
@@ -41,6 +44,10 @@ class Answer(NamedTuple):
     """node of the pod that answered; empty: none did"""
     failures: list[str]
     """why attempts before that failed"""
+    user: str = ""
+    """name of the user; empty: all are one"""
+    served: str = ""
+    """node of the application that answered, by its own words, where routers are asked"""
 
 
 class Service:
@@ -69,24 +76,25 @@ class Service:
             self.look()
 
 
-def ask(service: Service) -> Answer:
-    """Make one request."""
+def ask(service: Service, user: str = "") -> Answer:
+    """Make one request, of a user who has a name or of anybody."""
     begun, failures = time.time(), list[str]()
     while time.time() < begun + PATIENCE:
         if service.backends:
             backend = random.choice(service.backends)
             try:
-                return Answer(begun, 1000 * _round_trip(backend), backend.node, failures)
+                seconds, served = _round_trip(backend, {USER_HEADER: user} if user else {})
+                return Answer(begun, 1000 * seconds, backend.node, failures, user, served)
             except (OSError, http.client.HTTPException) as error:
                 failures.append(f"{backend.pod}: {error!r}")
         else:
             failures.append("no pod is ready")
         time.sleep(PAUSE)
-    return Answer(begun, 0.0, "", failures)
+    return Answer(begun, 0.0, "", failures, user)
 
 
-def _round_trip(backend: Backend) -> float:
-    """Ask one pod; seconds that its connection took to be made.
+def _round_trip(backend: Backend, headers: dict[str, str]) -> tuple[float, str]:
+    """Ask one pod; seconds that its connection took to be made, and what the answer says of who has served it.
 
     Raises:
         OSError, http.client.HTTPException: it did not answer, or with an error.
@@ -96,24 +104,26 @@ def _round_trip(backend: Backend) -> float:
     try:
         connection.connect()
         seconds = time.monotonic() - begun
-        connection.request("GET", "/")
+        connection.request("GET", "/", headers=headers)
         answer = connection.getresponse()
         answer.read()
     finally:
         connection.close()
     if answer.status != http.client.OK:
         raise http.client.HTTPException(f"status {answer.status}")
-    return seconds
+    return seconds, answer.getheader(SERVED_BY, "")
 
 
-def main(name: str, root: str, namespace: str, service_name: str, interval: str) -> None:
+def main(name: str, root: str, namespace: str, service_name: str, interval: str, *users: str) -> None:
     """Ask until SIGTERM."""
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     service = Service(LocalCluster.open(name, root=Path(root)), namespace, service_name)
     threading.Thread(target=service.follow, args=(stop,), daemon=True).start()
-    while not stop.wait(float(interval)):
-        print(json.dumps(ask(service)._asdict()), flush=True)
+    for user in itertools.cycle(users or [""]):
+        if stop.wait(float(interval)):
+            return
+        print(json.dumps(ask(service, user)._asdict()), flush=True)
 
 
 if __name__ == "__main__":

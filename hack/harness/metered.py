@@ -8,10 +8,16 @@ import yaml
 
 from hack.localcluster.paths import REPOSITORY
 
-APPLICATION: Final = """
-import http.server, signal, sys
+SERVED_BY: Final = "Served-By"
+"""Field of its answers that names its node."""
+APPLICATION: Final = f"""
+import http.server, os, signal, sys
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def end_headers(self):
+        self.send_header("{SERVED_BY}", os.environ["NODE_NAME"])
+        super().end_headers()
 signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-http.server.test(http.server.SimpleHTTPRequestHandler, http.server.ThreadingHTTPServer, port=8080)
+http.server.test(Handler, http.server.ThreadingHTTPServer, port=8080)
 """
 """An application in that image; as first process of a container it would not end by SIGTERM otherwise."""
 
@@ -34,6 +40,7 @@ def metered(name: str, *, scheduler: str) -> list[dict[str, Any]]:
     pod["schedulerName"] = scheduler
     [web] = pod["containers"]
     web |= {"image": pod["initContainers"][0]["image"], "command": ["/opt/berth/bin/python", "-c", APPLICATION]}
-    web |= {"args": [], "workingDir": "/opt/berth/bin"}
+    node = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+    web |= {"args": [], "workingDir": "/opt/berth/bin", "env": [node]}
     web["readinessProbe"] |= {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 1}
     return [deployment, service]

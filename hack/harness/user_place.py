@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -48,7 +48,9 @@ class UserPlace:
         self._delaying.stdout.readline()
 
     @contextmanager
-    def asking(self, namespace: str, service: str, file: Path, *, interval: float = 0.2) -> Iterator[Users]:
+    def asking(
+        self, namespace: str, service: str, file: Path, *, interval: float = 0.2, users: Sequence[str] = ()
+    ) -> Iterator[Users]:
         """Inside the block users ask a Service.
 
         Args:
@@ -56,16 +58,17 @@ class UserPlace:
             service: its name.
             file: answers are written to it.
             interval: seconds between requests.
+            users: their names, if they have some; they ask in turn.
         """
         home = self._cluster.layout.home
-        arguments = [home.name, str(home.parent), namespace, service, str(interval)]
+        arguments = [home.name, str(home.parent), namespace, service, str(interval), *users]
         command = [*network.enter(self._node), sys.executable, "-m", "hack.harness.asking", *arguments]
         with file.open("w") as output, _marked(self._cluster, command, stdout=output) as process:
-            users = Users(file, process)
+            found = Users(file, process)
             try:
-                yield users
+                yield found
             finally:
-                users.stop()
+                found.stop()
 
 
 class Users:
