@@ -5,7 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from statistics import median_low
 
-from berth.api.latencypolicy import LatencyPolicySpec, LatencyPolicyStatus, MeasurementSource, Move, NodeStatus, Outcome
+from berth.api.latencypolicy import (
+    MAX_MICROSECONDS,
+    LatencyPolicySpec,
+    LatencyPolicyStatus,
+    MeasurementSource,
+    Move,
+    NodeStatus,
+    Outcome,
+)
 from berth.scheduling.latency import moves
 from berth.scheduling.latency.classification import Limits, classify
 from berth.scheduling.latency.knowledge import bounded, by_name, reject, whole
@@ -41,8 +49,9 @@ def figures(status: LatencyPolicyStatus, spec: LatencyPolicySpec, table: UserTab
 def judge(status: LatencyPolicyStatus, table: UserTable, now: datetime) -> LatencyPolicyStatus:
     """Return the status with moves judged whose users were served on the new node.
 
-    These are who it was for: the median of what at least half of those have who are served there now. A node that is
-    much farther than it seemed, as where an agent lies, is remembered as bad.
+    These are who it was for: the median of what at least half of those have who are served there now, once it is clear
+    whatever the others will have, as the first to be served may be the far ones. A node that is much farther than it
+    seemed, as where an agent lies, is remembered as bad.
     """
     for move in status.moves:
         if move.outcome is not Outcome.MOVED or move.reason != Reason.MORE_USERS:
@@ -51,8 +60,12 @@ def judge(status: LatencyPolicyStatus, table: UserTable, now: datetime) -> Laten
         served = [value for user in users if (value := _served(table, user, move)) is not None]
         if not served or 2 * len(served) < len(users):
             continue
-        after = median_low(sorted(served))
-        bad = move.expected_microseconds is not None and after > moves.LIE * move.expected_microseconds
+        others = len(users) - len(served)
+        most = moves.LIE * (move.expected_microseconds or MAX_MICROSECONDS)
+        bad = median_low([*served, *[0] * others]) > most
+        if not bad and median_low([*served, *[MAX_MICROSECONDS] * others]) > most:
+            continue
+        after = median_low(served)
         outcome = Outcome.DISAPPOINTED if bad else Outcome.CONFIRMED
         status = moves.replace(status, move, outcome=outcome, after_microseconds=after)
         status = reject(status, move.target_node, now) if bad else status
