@@ -1,7 +1,8 @@
 """A place where users are: a network namespace beside real nodes, with round trips of its own to each of them.
 
-Users in it reach nodes and pods by their addresses, and are outside of the cluster to these. A request goes to a pod
-that is ready, as kube-proxy would send it (`hack.harness.asking`); each by a connection of its own.
+Users in it reach nodes and pods by their addresses, and are outside of the cluster to these, each place in a network of
+its own: who is of one network counts as about as far as others of it. A request goes to a pod that is ready, as
+kube-proxy would send it (`hack.harness.asking`); each by a connection of its own.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
 
 from hack.harness.asking import Answer
 from hack.localcluster import LocalCluster, processes
 from hack.localcluster.kubelets import delay, network
 from hack.localcluster.kubelets.names import MOST_NODES, Node, nodes
 from hack.localcluster.paths import REPOSITORY
+
+ADDRESS: Final = "172.31.{}.1"
+"""Of users, by number of their place; known in the instance's namespaces alone."""
 
 
 class UserPlace:
@@ -31,8 +35,6 @@ class UserPlace:
         self._cluster = cluster
         self._node = node
         self._delaying = delaying
-        self.address = node.address(cluster.options.bind_address)
-        """whom nodes and pods see"""
 
     def move(self, distances: Mapping[str, float], *, agents: Mapping[str, float] | None = None) -> None:
         """Have the users be elsewhere.
@@ -102,6 +104,8 @@ def user_place(cluster: LocalCluster, distances: Mapping[str, float], *, number:
     home, gateway = cluster.layout.home, cluster.options.bind_address
     node = Node(home=home, number=MOST_NODES + number)
     network.create(home, gateway, [*nodes(home, cluster.options.kubelets), node])
+    for route in _routes(cluster, node, ADDRESS.format(number)):
+        subprocess.run(["ip", *route], check=True)
     words = _words(cluster, distances, {})
     command = [*network.enter(node), sys.executable, "-I", str(delay.__file__), *words]
     with _marked(cluster, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as delaying:
@@ -112,6 +116,17 @@ def user_place(cluster: LocalCluster, distances: Mapping[str, float], *, number:
         finally:
             delaying.kill()
             subprocess.run(["ip", "netns", "delete", node.namespace], check=False)
+
+
+def _routes(cluster: LocalCluster, place: Node, address: str) -> Iterator[list[str]]:
+    """Arguments of commands by which users of a place come from such an address."""
+    gateway, inside = cluster.options.bind_address, ["-netns", place.namespace]
+    yield [*inside, "address", "add", f"{address}/32", "dev", "lo"]
+    for node in nodes(cluster.layout.home, cluster.options.kubelets):
+        there = node.address(gateway)
+        yield [*inside, "route", "replace", there, "dev", "eth0", "src", address]
+        yield [*inside, "route", "replace", node.pods, "via", there, "src", address]
+        yield ["-netns", node.namespace, "route", "replace", address, "via", place.address(gateway)]
 
 
 def _words(cluster: LocalCluster, distances: Mapping[str, float], agents: Mapping[str, float]) -> list[str]:

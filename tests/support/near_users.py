@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 from berth.api.labels import SCHEDULER_NAME
 from berth.api.latencypolicy import API_VERSION, KIND, PLURAL, LatencyPolicyStatus, Outcome
@@ -16,7 +21,9 @@ from hack.harness.metered import metered
 from hack.harness.pinned_node import apply
 from hack.harness.user_place import Users
 from hack.localcluster import LocalCluster
-from tests.support.berth_nodes import NAMESPACE, get, pods
+from hack.localcluster.kubelets import berth_image
+from tests.support.berth_nodes import NAMESPACE, get, pods, roll_out
+from tests.support.real_nodes import processes_on
 
 HARD, SOFT = 100, 40
 """Limits in milliseconds."""
@@ -24,16 +31,23 @@ BEST, FAIR, FAR = 20.0, 70.0, 180.0
 """Round trips in milliseconds: within both limits, within the hard one, beyond."""
 ENDED: Final = frozenset({Outcome.MOVED, Outcome.CONFIRMED, Outcome.DISAPPOINTED, Outcome.CANCELLED})
 LATENCY: Final = REPOSITORY / "deploy" / "latency"
+ROUTERS: Final = "web-router"
+"""DaemonSet and Service of routers; the application behind them is called web."""
 LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/berth-latency"
 
 
 @contextmanager
 def latency_deployed(cluster: LocalCluster) -> Iterator[None]:
-    """Inside the block the cluster has the latency controller as well, available, and one replica of it leads."""
+    """Inside the block the cluster has the latency controller as well, and one replica of it leads.
+
+    Node agents begin anew: those that have met no latency controller for long look for one every five minutes.
+    """
     cluster.kubectl("apply", "--server-side", "-k", str(LATENCY))
     try:
         cluster.kubectl("-n", NAMESPACE, "rollout", "status", "deployment/berth-latency", "--timeout=240s", timeout=300)
         eventually(lambda: leader(cluster), what="a latency controller that leads")
+        cluster.kubectl("-n", NAMESPACE, "delete", "pods", "-lapp.kubernetes.io/component=node")
+        roll_out(cluster)
         yield
     finally:
         cluster.kubectl("delete", "--wait=false", "-k", str(LATENCY))
@@ -69,6 +83,16 @@ class Application:
         items[0]["spec"]["replicas"] = replicas
         self.apply(*items)
 
+    def route(self) -> None:
+        """Have routers before its Service on all nodes, and return when they are available."""
+        items = list(yaml.safe_load_all((REPOSITORY / "examples" / "router" / "router.yaml").read_text()))
+        for item in items:
+            if item["kind"] == "DaemonSet":
+                (container,) = item["spec"]["template"]["spec"]["containers"]
+                container["image"] = berth_image.TAG
+        self.apply(*items)
+        self.kubectl("rollout", "status", f"daemonset/{ROUTERS}", "--timeout=180s", timeout=240)
+
     def available(self) -> None:
         """Return when it is."""
         self.kubectl("rollout", "status", f"deployment/{self.name}", "--timeout=180s", timeout=240)
@@ -89,9 +113,10 @@ class Application:
         """Run kubectl in its namespace; what it prints."""
         return self.cluster.kubectl("-n", self.namespace, *arguments, timeout=timeout).stdout
 
-    def pods(self) -> list[dict[str, Any]]:
-        """Its pods, of those that are to stay."""
-        path = f"/api/v1/namespaces/{self.namespace}/pods?labelSelector=app%3D{self.name}"
+    def pods(self, selector: str = "") -> list[dict[str, Any]]:
+        """Its pods, or others of its namespace, of those that are to stay."""
+        chosen = (selector or f"app={self.name}").replace("=", "%3D")
+        path = f"/api/v1/namespaces/{self.namespace}/pods?labelSelector={chosen}"
         return [pod for pod in get(self.cluster, path) if "deletionTimestamp" not in pod["metadata"]]
 
     def nodes(self) -> list[str]:
@@ -111,6 +136,10 @@ class Application:
     def reason(self, condition: str) -> str:
         """That of a condition of its policy; empty where there is none."""
         return next((each.reason for each in self.status().conditions if each.type == condition), "")
+
+    def message(self, condition: str) -> str:
+        """What a condition of its policy says."""
+        return next((each.message for each in self.status().conditions if each.type == condition), "")
 
     def events(self, reason: str) -> list[str]:
         """What the Events of its policy say that have this reason."""
@@ -132,6 +161,24 @@ class Application:
             what=f"{self.name} near its users",
             timeout=timeout,
         )[0]
+
+
+def kill(cluster: LocalCluster, pod: dict[str, Any], *arguments: str) -> None:
+    """End at once the process of a pod whose command line has these arguments one after the other."""
+    found = [
+        pid
+        for pid in processes_on(cluster, pod["spec"]["nodeName"], *arguments)
+        if pod["metadata"]["uid"] in Path(f"/proc/{pid}/cgroup").read_text()
+    ]
+    assert len(found) == 1, (pod["metadata"]["name"], found)
+    os.kill(found[0], signal.SIGKILL)
+
+
+def begun_again(pod: dict[str, Any]) -> int:
+    """How often containers of a pod have begun again."""
+    status = pod["status"]
+    kinds = ("initContainerStatuses", "containerStatuses")
+    return sum(each["restartCount"] for kind in kinds for each in status.get(kind, []))
 
 
 def wait_round_trip(users: Users, distance: float, *, count: int = 5, timeout: float = 60.0) -> None:
