@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
-from berth.api.latencypolicy import MAX_ASSOCIATIONS, Association, LatencyPolicySpec
+from berth.api.latencypolicy import MAX_ASSOCIATIONS, MAX_MICROSECONDS, Association, LatencyPolicySpec
 from berth.scheduling.latency.classification import Limits
 from berth.scheduling.latency.knowledge import whole
 from berth.scheduling.latency.user_table import Costs, UserTable
@@ -23,7 +23,8 @@ def associate(
     """Return users with their nodes, sorted by user; who is not known is sent anywhere by the router.
 
     A user stays with a node that serves, unless another is nearer by what `moves` asks for, or is within the limit
-    while that one is not. Who was not heard of for the expiry loses the association, known or not.
+    while that one is not, or, while the table has just begun, as long as it is not known how far the user is from that
+    one. Who was not heard of for the expiry loses the association, known or not.
 
     Args:
         former: associations so far.
@@ -45,7 +46,8 @@ def associate(
         if mine is not None and mine.node in nodes:
             far = row[nodes.index(mine.node)]
             wanted = far * (1 - spec.moves.min_improvement_percent / 100)
-            if row[best] > wanted and not (far > limit >= row[best]):
+            unknown = far >= MAX_MICROSECONDS and table.is_returning(now)
+            if unknown or (row[best] > wanted and not (far > limit >= row[best])):
                 best = nodes.index(mine.node)
         kept[user] = Association(user=user, node=nodes[best], last_seen_time=whole(table.seen(user)))
     last = sorted(kept.values(), key=lambda each: each.last_seen_time, reverse=True)[:MAX_ASSOCIATIONS]

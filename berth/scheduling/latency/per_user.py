@@ -65,7 +65,7 @@ def decide(
     status, actions = carry_on(status, view, now)
     view = view._replace(candidates=_not_rejected(status, view, now))
     costs = table.costs(view.nodes)
-    awaited = table.awaited(now, _measuring(view), _users(status, expiry, now))
+    awaited = table.awaited(now, _measuring(view), _users(status, view, expiry, now))
     decides = awaited is None and not moves.open_moves(status)
     # Nobody goes any more where the number is left to others from now on.
     follows = spec.users.max_replicas is not None
@@ -109,9 +109,14 @@ def _measuring(view: View) -> tuple[str, ...]:
     return (*view.candidates, *(pod.node for pod in view.pods if pod.node in view.nodes))
 
 
-def _users(status: LatencyPolicyStatus, expiry: timedelta, now: datetime) -> list[str]:
-    """Users who have a pod, and were heard of lately."""
-    return [each.user for each in status.associations if now - each.last_seen_time <= expiry]
+def _users(status: LatencyPolicyStatus, view: View, expiry: timedelta, now: datetime) -> dict[str, str]:
+    """Users who were heard of lately, and the node of the pod that serves them; empty where none is there."""
+    there = {pod.node for pod in view.pods}.intersection(view.nodes)
+    return {
+        each.user: each.node if each.node in there else ""
+        for each in status.associations
+        if now - each.last_seen_time <= expiry
+    }
 
 
 def _serving(view: View, actions: list[Action]) -> set[str]:

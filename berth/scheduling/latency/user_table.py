@@ -30,6 +30,7 @@ RETURNING: Final = timedelta(seconds=30)
 """How long users who have a pod are awaited by a table that has just begun: meters tell of them with each request."""
 ENOUGH: Final = 3
 """Round trips from which on a user's own count: one alone may be a spike, and others of the place know better."""
+_NOBODY: Final[Mapping[str, str]] = {}
 
 
 class Costs(NamedTuple):
@@ -125,7 +126,7 @@ class UserTable:
         for user in [user for user, known in self._users.items() if now - known.seen > expiry]:
             del self._users[user]
 
-    def awaited(self, now: datetime, nodes: Iterable[str], former: Iterable[str] = ()) -> datetime | None:
+    def awaited(self, now: datetime, nodes: Iterable[str], former: Mapping[str, str] = _NOBODY) -> datetime | None:
         """Return until when to wait for measurements of new users; None if that is over, or all are there.
 
         Few new ones among many are not waited for, and others not for long in a row: where some come all the time,
@@ -134,17 +135,31 @@ class UserTable:
         Args:
             now: the time.
             nodes: those that agents measure from; a place is known once somebody of it was measured from all.
-            former: users who have a pod already. A table that has just begun awaits them: a plan for those alone who
-                are heard of first would have pods leave the others.
+            former: users who have a pod already, and its node; empty where none is there any more. A table that has
+                just begun awaits them, and how far they are from there: a plan for those alone who are heard of first,
+                or where they are heard of first, would have pods leave the others.
         """
         asked = frozenset(map(self._name, nodes))
         places = {known.place for known in self._users.values() if asked <= known.measured.keys()}
         times = [known.since + PATIENCE for known in self._users.values() if known.place not in places]
         times = [time for time in times if time > now]
         times = self._for_a_while(times if len(times) >= AWAITED * len(self._users) else [], now)
-        if self._begun is not None and any(user not in self._users for user in former):
-            times.append(min(self._begun, now) + RETURNING)
+        if self.is_returning(now) and not self._are_back(former):
+            times.append(min(self._begun or now, now) + RETURNING)
         return max((time for time in times if time > now), default=None)
+
+    def is_returning(self, now: datetime) -> bool:
+        """Return whether it has just begun: of those who are there not all may be known, and not from everywhere."""
+        return self._begun is not None and now < min(self._begun, now) + RETURNING
+
+    def _are_back(self, former: Mapping[str, str]) -> bool:
+        """Whether users were heard of, and it is known how far they, or others of their place, are from their nodes."""
+        measured = {(known.place, name) for known in self._users.values() for name in known.measured}
+        for user, node in former.items():
+            known = self._users.get(user)
+            if known is None or (node and (known.place, self._name(node)) not in measured):
+                return False
+        return True
 
     def _for_a_while(self, times: list[datetime], now: datetime) -> list[datetime]:
         """Times until when new users are awaited, no later than for so long in a row."""

@@ -302,6 +302,27 @@ def test_after_a_restart_nothing_moves_for_those_alone_who_are_heard_of_first() 
     assert decide(status, spec, view("a", "d"), table, later(80)).wish is not None
 
 
+def test_after_a_restart_nobody_is_taken_for_far_from_the_pod_that_serves_him_before_that_is_measured_again() -> None:
+    """Agents and routers look for the controller one after the other: some nodes are heard of later than others."""
+    rows = {"u0": EAST, "u1": [90, 30, 80, 12]}
+    status, *_ = settle([*rows.values()], "c", "d")
+    table = UserTable(begun=later(50))
+    for user, row in rows.items():
+        table.see(user, user, later(50))
+        known = NODES if user == "u0" else ("a", "b", "c")
+        table.observe(user, [measured(node, far, 50) for node, far in zip(NODES, row, strict=True) if node in known])
+    decision = decide(again(status), SPEC, view("c", "d"), table, later(60))
+    assert (decision.wish, decision.look_again) == (None, later(80))
+    assert {each.user: each.node for each in decision.status.associations} == {"u0": "c", "u1": "d"}
+    late = decide(again(status), SPEC, view("c", "d"), table, later(80))
+    assert late.wish is not None, "it is not waited for without end"
+    assert late.wish.node == "b"
+    assert {each.node for each in late.status.associations} == {"c"}
+    table.observe("u1", [measured("d", 12, 61)])
+    assert decide(again(status), SPEC, view("c", "d"), table, later(62)).wish is None, "all is known, and well"
+    assert decide(again(status), SPEC, view("a", "d"), table, later(62)).wish is not None, "all is known"
+
+
 def test_those_who_come_all_the_time_do_not_keep_pods_from_moving() -> None:
     table = users_of([EAST for _ in range(30)])
     table.see("new", "elsewhere", NOW)
