@@ -133,6 +133,11 @@ class Move(ApiModel):
     expected_microseconds: Microseconds | None = Field(
         default=None, description="Median expected on the new node. Unset: it was not known."
     )
+    users: Int32 | None = Field(
+        default=None,
+        ge=0,
+        description="Users whom the new pod is for, where each user counts. Unset: all count as one.",
+    )
     after_microseconds: Microseconds | None = Field(
         default=None, description="Median on the new node afterwards. Unset: not measured yet."
     )

@@ -107,6 +107,7 @@ def begin(
         start_time=knowledge.whole(now),
         before_microseconds=wish.before or (here.p50_microseconds if here else None),
         expected_microseconds=wish.expected or (there.p50_microseconds if there else None),
+        users=wish.users,
     )
     return moves.begin(status, move), [Create(wish.node, wish.pod.name, wish.reason, wish.message)], []
 

@@ -50,17 +50,18 @@ def judge(status: LatencyPolicyStatus, table: UserTable, now: datetime) -> Laten
     """Return the status with moves judged whose users were served on the new node.
 
     These are who it was for: the median of what at least half of those have who are served there now, once it is clear
-    whatever the others will have, as the first to be served may be the far ones. A node that is much farther than it
-    seemed, as where an agent lies, is remembered as bad.
+    whatever the others will have, as the first to be served may be the far ones, and others may have gone elsewhere. A
+    node that is much farther than it seemed, as where an agent lies, is remembered as bad.
     """
     for move in status.moves:
         if move.outcome is not Outcome.MOVED or move.reason != Reason.MORE_USERS:
             continue
         users = [each.user for each in status.associations if each.node == move.target_node]
         served = [value for user in users if (value := _served(table, user, move)) is not None]
-        if not served or 2 * len(served) < len(users):
+        count = max(len(users), move.users or 0)
+        if not served or 2 * len(served) < count:
             continue
-        others = len(users) - len(served)
+        others = count - len(served)
         most = moves.LIE * (move.expected_microseconds or MAX_MICROSECONDS)
         bad = median_low([*served, *[0] * others]) > most
         if not bad and median_low([*served, *[MAX_MICROSECONDS] * others]) > most:

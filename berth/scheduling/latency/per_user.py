@@ -212,4 +212,5 @@ def _with_figures(wish: Wish, view: View, costs: Costs) -> Wish:
     if not served.any() or not now:
         return wish
     before = np.median(costs.microseconds[:, now].min(axis=1)[served])
-    return wish._replace(before=int(before), expected=int(np.median(there[served])))
+    expected = int(np.median(there[served]))
+    return wish._replace(before=int(before), expected=expected, users=int(served.sum()))

@@ -109,6 +109,8 @@ class Wish(NamedTuple):
     """median in microseconds of those who are to gain by it; None: that of the pod's node"""
     expected: int | None = None
     """what they should have then; None: that of the other node"""
+    users: int | None = None
+    """how many they are; None: all users count as one"""
 
 
 class Situation(NamedTuple):

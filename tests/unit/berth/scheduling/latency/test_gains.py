@@ -119,6 +119,14 @@ def test_a_move_waits_for_users_who_may_be_nearer_than_those_who_are_served_firs
     assert (near.outcome, near.after_microseconds) == (Outcome.CONFIRMED, 20_000)
 
 
+def test_a_move_is_not_judged_by_those_who_are_left_when_others_have_gone() -> None:
+    """Expected was the median of all whom the new pod was for; who is far stays so."""
+    before = moved(move(users=14), users=6)
+    assert judge(before, served(*[70] * 6), later(30)) == before
+    lied = judge(moved(move(users=6), users=6), served(*[70] * 6), later(30)).moves[0]
+    assert lied.outcome is Outcome.DISAPPOINTED
+
+
 def test_a_move_without_an_expectation_cannot_disappoint() -> None:
     status = judge(moved(move(expected_microseconds=None)), served(90, 90), later(30))
     assert (status.moves[0].outcome, status.nodes) == (Outcome.CONFIRMED, ())

@@ -273,7 +273,7 @@ def test_what_a_move_gained_is_what_users_have_who_are_served_there(
     table = users_of([EAST])
     begun = decide(LatencyPolicyStatus(), SPEC, view("a"), table, NOW)
     [move] = begun.status.moves
-    assert (move.before_microseconds, move.expected_microseconds) == (90_000, 10_000)
+    assert (move.before_microseconds, move.expected_microseconds, move.users) == (90_000, 10_000, 1)
     both = view("a")._replace(pods=(Pod("pa", "a"), Pod("new", "c")))
     status = decide(begun.status, SPEC, both, table, later(1)).status
     there = view("c")._replace(candidates=("a", "c", "d"))
