@@ -50,7 +50,8 @@ PROBE_SECONDS: Final = 15
 """Between two measurements of agents."""
 PROBES: Final = 4
 """So often agents measure anew before a node that lies counts as known."""
-MOST_MOVES: Final = 3
+MOST_MOVES: Final = 2
+"""Where one does, and the controller is killed meanwhile."""
 USERS: Final = {"a": 8, "b": 6, "c": 6}
 """Users by place."""
 
@@ -269,10 +270,12 @@ def test_users_who_go_are_followed_while_meter_router_and_controller_are_killed(
     crowd.wait_served(goal, stays)
     print(*application.status().moves, sep="\n")
     for part in ("router", "latency"):
-        assert begun_again(again(latency, killed[part])) > begun_again(killed[part]), part
+        wait_begun_again(latency, killed[part])
+    eventually(lambda: leader(latency), what="a latency controller that leads")
     moves = application.status().moves[before:]
-    made = [(move.target_node, move.outcome) for move in moves if move.outcome is not Outcome.CANCELLED]
-    assert made in ([(goal, Outcome.MOVED)], [(goal, Outcome.CONFIRMED)]), moves
+    # Where the controller is away just when a pod goes, the ReplicaSet may take the new one, and another has to follow.
+    assert {move.target_node for move in moves} == {goal}, moves
+    assert {move.outcome for move in moves} <= {Outcome.CANCELLED, Outcome.MOVED, Outcome.CONFIRMED}, moves
     assert len(moves) <= MOST_MOVES, moves
     answers = failed(crowd.answers())
     assert [answer for answer in answers if not answer.node] == [], "no request is lost"
@@ -297,12 +300,14 @@ def wait_running(application: Application, part: str) -> list[dict[str, Any]]:
     return eventually(lambda: running(application, part), what=f"a {part} to kill")
 
 
-def again(cluster: LocalCluster, pod: dict[str, Any]) -> dict[str, Any]:
-    """The pod as it is now."""
-    metadata = pod["metadata"]
-    found: dict[str, Any] = get(cluster, f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}")
-    assert found["metadata"]["uid"] == metadata["uid"]
-    return found
+def wait_begun_again(cluster: LocalCluster, pod: dict[str, Any]) -> None:
+    """Wait until it is seen that a container of the pod has begun again since the pod was as given."""
+    path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+    eventually(
+        lambda: begun_again(get(cluster, path)),
+        accept=lambda times: times > begun_again(pod),
+        what=f"{pod['metadata']['name']} begun again",
+    )
 
 
 def is_ready(pod: dict[str, Any]) -> bool:
