@@ -12,7 +12,7 @@ from agents.router import metrics
 from agents.router.admin import Admin
 from agents.router.associations import associations
 from agents.router.balancer import Balancer
-from agents.router.endpoints import backends
+from agents.router.endpoints import backends, ports_asked
 from agents.router.knowledge import Knowledge
 from agents.router.measuring import Measuring
 from agents.router.routing import Routing
@@ -95,6 +95,7 @@ class RouterAgent:
                 field_selector=f"metadata.name={settings.policy}",
             )
             self._policies.add_handler(self._policy_changed)
+        self._unclear: str | None = None
         self._changed = asyncio.Event()
         for reflector in (self._endpoints, *((self._routers,) if self._routers else ())):
             reflector.add_batch_handler(self._changed.set)
@@ -144,7 +145,7 @@ class RouterAgent:
     def _ready(self) -> str | None:
         if self._forwarding.ending:
             return "it is about to end"
-        return None if self._server.listening else "not listening yet"
+        return self._unclear if self._server.listening else "not listening yet"
 
     async def _follow_pods(self) -> None:
         while True:
@@ -154,13 +155,26 @@ class RouterAgent:
             self._take_pods()
 
     def _take_pods(self) -> None:
-        gone = self._balancer.replace(backends(self._endpoints.objects.values(), self._settings.service_port))
+        slices = self._endpoints.objects.values()
+        asked = {backend.address.port for backend in self._balancer.backends}
+        ports = ports_asked(slices, self._settings.service_port, asked)
+        self._say_what_is_unclear(ports is None)
+        gone = self._balancer.replace(backends(slices, ports or ()))
         for address in gone:
             self._pool.forget(address)
         metrics.BACKENDS.set(len(self._balancer.backends))
         if self._routers is not None:
             found = backends(self._routers.objects.values())
             self._steering.routers = {each.node: each.address.host for each in found if each.node}
+
+    def _say_what_is_unclear(self, unclear: bool) -> None:
+        if unclear and self._unclear is None:
+            self._unclear = (
+                f"Service {self._settings.service} has several ports: write --router-service-port, the name of one"
+            )
+            log.error("no pod is asked", error=self._unclear)
+        elif not unclear:
+            self._unclear = None
 
     def _policy_changed(self, _before: CustomObject | None, after: CustomObject | None) -> None:
         self._knowledge.nodes = associations(after)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from berth.kube.endpoint_slices import Endpoint, EndpointSlice, Port
@@ -22,19 +22,44 @@ class Backend(NamedTuple):
     """its name; empty: it is none"""
 
 
-def backends(slices: Iterable[EndpointSlice], port: str = "") -> tuple[Backend, ...]:
+def ports_asked(slices: Iterable[EndpointSlice], stated: str, numbers: Collection[int] = ()) -> Collection[str] | None:
+    """Return what the port that is asked is called in slices; None: there are several, and nothing says which of them.
+
+    Their order does not: it is that of hashes, another in each slice.
+
+    Args:
+        slices: all EndpointSlices of the Service.
+        stated: name or number that people have set; empty: none.
+        numbers: those that are asked already. With a Service that gets another port they go on to be.
+    """
+    if stated:
+        return (stated,)
+    found = {
+        (port.name, port.port)
+        for item in slices
+        if item.address_type in _FAMILIES
+        for port in item.ports or ()
+        if port.port and port.protocol == "TCP"
+    }
+    names = {name for name, _ in found}
+    if len(names) > 1:
+        names = {name for name, number in found if number in numbers}
+    return names if names or not found else None
+
+
+def backends(slices: Iterable[EndpointSlice], ports: Collection[str] | None = None) -> tuple[Backend, ...]:
     """Return the pods that are ready, or, where none is, those that end and still serve, as kube-proxy does.
 
     A pod with addresses of both families is named once, by IPv4. Names of hosts (``addressType: FQDN``) are left out.
 
     Args:
         slices: all EndpointSlices of the Service.
-        port: name or number of the port that is asked; empty: the first.
+        ports: names, or a number, of the port that is asked; None: whichever is the first.
     """
     ready: dict[str, Backend] = {}
     ending: dict[str, Backend] = {}
     for item in sorted(slices, key=lambda item: item.address_type):
-        number = _number(item.ports or (), port) if item.address_type in _FAMILIES else None
+        number = _number(item.ports or (), ports) if item.address_type in _FAMILIES else None
         if number is None:
             continue
         for endpoint in item.endpoints or ():
@@ -58,9 +83,11 @@ def _backend(endpoint: Endpoint, number: int) -> Backend:
     return Backend(Address(endpoint.addresses[0], number), endpoint.node_name, pod)
 
 
-def _number(ports: Iterable[Port], wanted: str) -> int | None:
+def _number(ports: Iterable[Port], wanted: Collection[str] | None) -> int | None:
     """The number of the port that is asked; None: the slice has no such port."""
     for port in ports:
-        if port.port and port.protocol == "TCP" and wanted in ("", port.name, str(port.port)):
+        if not port.port or port.protocol != "TCP":
+            continue
+        if wanted is None or port.name in wanted or str(port.port) in wanted:
             return port.port
     return None

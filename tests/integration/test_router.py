@@ -104,21 +104,21 @@ class Stage:
         path = f"{POLICIES.format(self.namespace)}/web/status"
         self.api.raw("PATCH", path, {"status": {"associations": found}}, content_type="application/merge-patch+json")
 
-    def show(self, shown: Pod, *, ready: bool = True) -> None:
-        """Write the slice of a pod, or change whether it is ready."""
+    def show(self, shown: Pod, *ports: dict[str, Any], ready: bool = True) -> None:
+        """Write the slice of a pod, or change whether it is ready; further ports come before its own."""
         item = {
             "metadata": {"name": shown.node, "labels": {"kubernetes.io/service-name": "web"}},
             "addressType": "IPv4",
             "endpoints": [{"addresses": [address()], "nodeName": shown.node, "conditions": {"ready": ready}}],
-            "ports": [{"name": "http", "port": shown.port}],
+            "ports": [*ports, {"name": "http", "port": shown.port}],
         }
         root = SLICES.format(self.namespace)
         code, _, _ = self.api.raw("POST", root, item)
         if code == 409:
             self.api.request("PUT", f"{root}/{shown.node}", item)
 
-    def router(self, *arguments: str) -> tuple[ControllerProcess, str]:
-        """Start one; the process and its URL."""
+    def start(self, *arguments: str) -> ControllerProcess:
+        """Start one."""
         path = self.directory / f"kubeconfig-{len(self.processes)}"
         kubeconfig = self.cluster.service_account_kubeconfig(self.namespace, "berth-router", path=path)
         given = [
@@ -131,6 +131,11 @@ class Stage:
         ]
         process = ControllerProcess.start(["router"], kubeconfig=kubeconfig, directory=self.directory, arguments=given)
         self.processes.append(process)
+        return process
+
+    def router(self, *arguments: str) -> tuple[ControllerProcess, str]:
+        """Start one and wait for it; the process and its URL."""
+        process = self.start(*arguments)
         process.wait_ready()
         port = next(entry["port"] for entry in process.records("routing"))
         return process, f"http://127.0.0.1:{port}"
@@ -294,6 +299,29 @@ async def test_without_a_policy_that_is_there_all_are_served(stage: Stage) -> No
     async with pods(stage, "a", "b"), aiohttp.ClientSession() as session:
         _, url = await asyncio.to_thread(stage.router)
         assert {await ask(session, url, "ann") for _ in range(24)} == {"a", "b"}
+
+
+async def test_which_of_several_ports_is_asked_has_to_be_said(stage: Stage) -> None:
+    """But a router that runs goes on with the port of before."""
+    metrics = {"name": "metrics", "port": 9}
+    async with pods(stage, "a", "b") as (one, two), aiohttp.ClientSession() as session:
+        _, running = await asyncio.to_thread(stage.router)
+        await asyncio.to_thread(stage.show, one, metrics)
+        await asyncio.to_thread(stage.show, two, metrics, ready=False)
+
+        async def only_a() -> bool:
+            return {await ask(session, running) for _ in range(12)} == {"a"}
+
+        await until(only_a)
+        fresh = await asyncio.to_thread(stage.start)
+
+        async def says_what_to_write() -> bool:
+            code, text = await asyncio.to_thread(fresh.get, "/readyz")
+            return code == 503 and "several ports: write --router-service-port" in text
+
+        await until(says_what_to_write)
+        _, told = await asyncio.to_thread(stage.router, "--router-service-port=http")
+        assert await ask(session, told) == "a"
 
 
 def test_without_a_service_it_says_what_to_write(stage: Stage) -> None:

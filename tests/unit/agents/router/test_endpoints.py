@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from agents.router.endpoints import backends
+from agents.router.endpoints import backends, ports_asked
 from berth.kube.endpoint_slices import EndpointSlice
 
 
@@ -56,21 +56,44 @@ def test_by_condition(endpoints: list[dict[str, Any]], pods: list[str]) -> None:
     assert [found.pod for found in backends(slices({"endpoints": endpoints}))] == pods
 
 
+HTTP, METRICS = {"port": 80, "name": "http"}, {"port": 90, "name": "metrics"}
+
+
 @pytest.mark.parametrize(
-    ("wanted", "ports", "numbers"),
+    ("stated", "ports", "numbers"),
     [
-        pytest.param("", [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}], [80], id="the first"),
-        pytest.param("b", [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}], [81], id="by name"),
-        pytest.param("81", [{"port": 80, "name": "a"}, {"port": 81, "name": "b"}], [81], id="by number"),
-        pytest.param("c", [{"port": 80, "name": "a"}], [], id="no such port"),
-        pytest.param("", [{"port": 53, "protocol": "UDP"}, {"port": 80}], [80], id="TCP alone"),
+        pytest.param("metrics", [HTTP, METRICS], [90], id="by name"),
+        pytest.param("90", [HTTP, METRICS], [90], id="by number"),
+        pytest.param("c", [HTTP], [], id="no such port"),
+        pytest.param("", [HTTP], [80], id="the only one"),
+        pytest.param("", [{"port": 80}], [80], id="the only one, without a name"),
+        pytest.param("", [{"port": 53, "protocol": "UDP", "name": "dns"}, HTTP], [80], id="TCP alone"),
         pytest.param("", [{}], [], id="all ports of a Service without any"),
         pytest.param("", None, [], id="none"),
     ],
 )
-def test_by_port(wanted: str, ports: list[dict[str, Any]] | None, numbers: list[int]) -> None:
-    found = backends(slices({"endpoints": [endpoint("1")], "ports": ports}), wanted)
-    assert [backend.address.port for backend in found] == numbers
+def test_by_port(stated: str, ports: list[dict[str, Any]] | None, numbers: list[int]) -> None:
+    there = slices({"endpoints": [endpoint("1")], "ports": ports})
+    asked = ports_asked(there, stated)
+    assert asked is not None
+    assert [backend.address.port for backend in backends(there, asked)] == numbers
+
+
+@pytest.mark.parametrize("order", [[HTTP, METRICS], [METRICS, HTTP]])
+def test_the_order_of_ports_says_nothing(order: list[dict[str, Any]]) -> None:
+    """The API server's controller sorts them by a hash of name and number: users would be sent to either."""
+    assert ports_asked(slices({"endpoints": [endpoint("1")], "ports": order}), "") is None
+
+
+@pytest.mark.parametrize("name", ["http", ""])
+def test_a_service_that_gets_another_port_is_asked_at_the_one_it_was(name: str) -> None:
+    """A first port without a name has to get one for that; slices before and after may be there together."""
+    before = {"endpoints": [endpoint("1")], "ports": [{"port": 80, "name": name}]}
+    after = {"endpoints": [endpoint("2")], "ports": [METRICS, HTTP]}
+    for there in (slices(after), slices(before, after)):
+        asked = ports_asked(there, "", {80})
+        assert asked is not None
+        assert {backend.address.port for backend in backends(there, asked)} == {80}
 
 
 def test_slices_add_up_and_a_pod_of_both_families_is_one() -> None:
