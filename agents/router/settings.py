@@ -18,7 +18,7 @@ class RouterSettings(ComponentSettings):
     service: str = ""
     """Service that it stands in front of; has to be given."""
     service_port: str = ""
-    """Name or number, as in EndpointSlices, of the port that pods are asked at; needed where the Service has several."""
+    """Name or number, as in EndpointSlices, of the port that pods are asked at; needed if the Service has several."""
     namespace: str | None = None
     """Namespace of the Service and of the policy; unset: that of the connection."""
     policy: str = ""

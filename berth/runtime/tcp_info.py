@@ -35,6 +35,14 @@ def tcp_info(connection: socket.socket) -> TcpInfo:
     return TcpInfo(*_FIELDS.unpack(raw))
 
 
+def segments_acknowledged(connection: socket.socket) -> int:
+    """Return how many segments of ours the other side has acknowledged, modulo 2**32; 0 where nobody knows."""
+    try:
+        return tcp_info(connection).delivered
+    except OSError:
+        return 0
+
+
 def last_round_trip(before: TcpInfo, after: TcpInfo, elapsed: int) -> int | None:
     """Return the one round trip that lies between two readings, in microseconds; None if it cannot be told.
 

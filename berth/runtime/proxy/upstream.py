@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple, cast
 
 from berth.runtime.proxy.response_reader import Head, MalformedAnswerError, ResponseReader
+from berth.runtime.tcp_info import segments_acknowledged
 
 CONNECT_SECONDS: Final = 2.0
 """Seconds for a connection."""
@@ -52,7 +53,7 @@ class Failure(StrEnum):
     CONNECT = "connect"
     """there was no connection, so nothing was sent"""
     STALE = "stale"
-    """a connection that was kept had been closed before any of the answer; the application may have the request"""
+    """a connection that was kept has ended, and nothing of the request was acknowledged: it had been closed before"""
     CUT = "cut"
     """the connection ended before or within the answer"""
     MALFORMED = "malformed"
@@ -179,7 +180,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._raw: list[bytes] | None = None
         self._problem: UpstreamError | None = None
         self._heard = self._paused = False
-        self._body_bytes = self._waiting = 0
+        self._body_bytes = self._waiting = self._acknowledged = 0
         self._patience = SILENT_MILLISECONDS
         self._news: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
@@ -218,6 +219,8 @@ class UpstreamConnection(asyncio.Protocol):
         if upgrade:
             reader.expect_upgrade()
         if self._transport is not None:
+            if self.used:
+                self._acknowledged = segments_acknowledged(self._transport.get_extra_info("socket"))
             self._transport.write(head)
 
     async def write(self, data: bytes) -> None:
@@ -322,8 +325,7 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Tell who waits; some answers end here."""
         self._everyone.discard(self)
-        self._transport = None
-        reader = self._reader
+        transport, self._transport, reader = self._transport, None, self._reader
         if reader is not None and not reader.complete and self._raw is None:
             try:
                 if error is not None:
@@ -332,7 +334,7 @@ class UpstreamConnection(asyncio.Protocol):
             except MalformedAnswerError as problem:
                 # A server that closes it says so; of a node that is gone nothing comes (ETIMEDOUT, EHOSTUNREACH).
                 closed = error is None or isinstance(error, ConnectionError)
-                stale = closed and self.used and not self._heard
+                stale = closed and self.used and not self._heard and not self._arrived(transport)
                 self._fail(Failure.STALE if stale else Failure.CUT, str(problem))
         if not self.ended.done():
             self.ended.set_result(None)
@@ -358,6 +360,10 @@ class UpstreamConnection(asyncio.Protocol):
             self._transport.get_extra_info("socket").setsockopt(
                 socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds
             )
+
+    def _arrived(self, transport: asyncio.Transport | None) -> bool:
+        """Whether the other side's kernel has taken any of the request, so that the application may have it."""
+        return transport is not None and segments_acknowledged(transport.get_extra_info("socket")) != self._acknowledged
 
     def _fail(self, failure: Failure, text: str) -> None:
         if self._problem is None:

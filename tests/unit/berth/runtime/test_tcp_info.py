@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import select
 import socket
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.runtime.tcp_info import TcpInfo, last_round_trip, tcp_info
+from berth.runtime.tcp_info import TcpInfo, last_round_trip, segments_acknowledged, tcp_info
 
 MICROSECONDS = st.integers(min_value=1, max_value=2_000_000)
 
@@ -59,3 +60,21 @@ def test_a_closed_connection_has_none() -> None:
     connection.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         tcp_info(connection)
+
+
+def test_what_was_taken_is_acknowledged_and_what_came_too_late_is_not() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        other, _ = server.accept()
+        before = segments_acknowledged(client)
+        client.sendall(b"in time")
+        assert other.recv(100) == b"in time"
+        other.close()
+        assert client.recv(1) == b""
+        taken = segments_acknowledged(client)
+        assert taken == before + 1
+        client.sendall(b"too late")
+        ends = select.poll()
+        ends.register(client, 0)
+        assert ends.poll(60_000), "the other side says that nobody is there"
+        assert segments_acknowledged(client) == taken
+    assert segments_acknowledged(client) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -209,20 +210,61 @@ async def test_a_body_is_sent_again_while_it_is_remembered(size: int, status: in
 @pytest.mark.parametrize("times", [1, 2, 8])
 async def test_a_kept_connection_that_proves_closed_is_no_failure(times: int) -> None:
     """A server may close a connection that it keeps just as the next request is on its way."""
+    kept: list[Visit] = []
+    full = asyncio.Event()
 
     async def script(visit: Visit) -> None:
         await visit.head()
-        await visit.say(OK)
-        if visit.number < times:
-            await visit.head()
-            visit.reset()
-        else:
+        if visit.number >= times:
+            await visit.say(OK)
             await answering(OK)(visit)
+        kept.append(visit)
+        if len(kept) == times:
+            full.set()
+        await full.wait()
+        await visit.say(OK)
+        await visit.reader.read()
 
     async with application(script) as app, proxy(app.address) as under_test:
         assert await asyncio.gather(*(under_test.ask(get()) for _ in range(times)))
-        assert status_of(await under_test.ask(get())) == 200
-        assert under_test.failures == []
+        transports = [connection._transport for connection in under_test.pool._all]
+        for transport in transports:
+            assert transport is not None
+            transport.pause_reading()  # so that the proxy does not hear of the end before it has sent
+        for visit in kept:
+            visit.writer.close()
+            await visit.writer.wait_closed()
+        asking = asyncio.create_task(under_test.ask(get()))
+        [free] = under_test.pool._free.values()
+        while len(free) == times:
+            await asyncio.sleep(0)
+        for transport in transports:
+            if transport is not None and not transport.is_closing():
+                transport.resume_reading()
+        assert status_of(await asking) == 200
+        assert (under_test.failures, len(app.heads)) == ([], times + 1)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 4])
+async def test_what_applications_die_of_reaches_two_of_them(kept: int) -> None:
+    """Whether by connections that were kept or by new ones: the request had arrived, and was no victim of a close."""
+
+    async def script(visit: Visit) -> None:
+        while b"/deadly" not in await visit.head():
+            await visit.say(OK)
+
+    async with AsyncExitStack() as stack:
+        apps = [await stack.enter_async_context(application(script)) for _ in range(4)]
+        under_test = await stack.enter_async_context(proxy(*(app.address for app in apps)))
+        for app in apps[:kept]:
+            connection = await under_test.pool.acquire(app.address, repeatable=True)
+            connection.begin(get(last=False), method="GET")
+            assert await connection.read() == b"hi"
+            under_test.pool.release(connection)
+        assert status_of(await under_test.ask(get("/deadly"))) == 502
+        deaths = [sum(b"/deadly" in head for head in app.heads) for app in apps]
+        assert deaths == [1, 1, 0, 0]
+        assert under_test.failures == ["cut", "cut"]
 
 
 @pytest.mark.parametrize("error", [TimeoutError(110, "timed out"), OSError(113, "no route to host")], ids=repr)
