@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any, Final, cast
 
 from aiohttp import web
@@ -11,6 +12,8 @@ from berth.runtime.proxy.upstream import UpstreamConnection, UpstreamError
 
 BUFFERED_BYTES: Final = 262_144
 """Bytes of the client that the application has not taken from which on no more is read."""
+LAST_SECONDS: Final = 10.0
+"""Seconds that the application has to take what a client sent before it left, and to leave itself."""
 
 
 class _FromClient:
@@ -20,7 +23,9 @@ class _FromClient:
         self._transport = request.transport
         self._parts: list[bytes] = []
         self._size = 0
-        self._ended = self._paused = False
+        self.ended = False
+        """whether the client is gone"""
+        self._paused = False
         self._news = asyncio.Event()
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]:
@@ -35,12 +40,12 @@ class _FromClient:
 
     def feed_eof(self) -> None:
         """Note that the client is gone."""
-        self._ended = True
+        self.ended = True
         self._news.set()
 
     async def read(self) -> bytes:
         """Return what came; nothing at the end."""
-        while not self._parts and not self._ended:
+        while not self._parts and not self.ended:
             self._news.clear()
             await self._news.wait()
         data = b"".join(self._parts)
@@ -53,7 +58,10 @@ class _FromClient:
 
 
 async def tunnel(request: web.BaseRequest, connection: UpstreamConnection) -> None:
-    """Carry bytes between a client and the application until one of them closes its connection."""
+    """Carry bytes between a client and the application until one of them closes its connection.
+
+    What was sent before that arrives, as it would without a proxy.
+    """
     client = _FromClient(request)
     connection.switch()
     # What the server takes for a parser of WebSocket frames is anything with these two methods.
@@ -67,10 +75,23 @@ async def tunnel(request: web.BaseRequest, connection: UpstreamConnection) -> No
         while data := await connection.read_raw():
             await request.writer.write(data)
 
+    async def last() -> None:
+        """The rest of what the client sent; an end with answers unread would be a reset, and take that along."""
+        await asyncio.wait(ways[:1])
+        connection.end_sending()
+        while await connection.read_raw():
+            pass
+
     ways = [asyncio.ensure_future(inwards()), asyncio.ensure_future(outwards())]
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        if client.ended:
+            ways[1].cancel()
+            await asyncio.wait(ways[1:])
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LAST_SECONDS):
+                    await last()
         for way in ways:
             way.cancel()
         for ended in await asyncio.gather(*ways, return_exceptions=True):

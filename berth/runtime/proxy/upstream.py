@@ -174,12 +174,11 @@ class UpstreamConnection(asyncio.Protocol):
         """whether a request has been answered on it"""
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """done once it is closed"""
-        self._everyone = everyone
+        self._everyone, self._heard, self._paused = everyone, False, False
         self._transport: asyncio.Transport | None = None
         self._reader: ResponseReader | None = None
         self._raw: list[bytes] | None = None
         self._problem: UpstreamError | None = None
-        self._heard = self._paused = False
         self._body_bytes = self._waiting = self._acknowledged = 0
         self._patience = SILENT_MILLISECONDS
         self._news: asyncio.Future[None] | None = None
@@ -282,6 +281,11 @@ class UpstreamConnection(asyncio.Protocol):
         self._resume()
         return data
 
+    def end_sending(self) -> None:
+        """Tell the other side that nothing follows what was sent."""
+        if self._transport is not None:
+            self._transport.write_eof()
+
     def abort(self) -> None:
         """Close the connection without waiting for anything."""
         if self._transport is not None:
@@ -325,7 +329,8 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Tell who waits; some answers end here."""
         self._everyone.discard(self)
-        transport, self._transport, reader = self._transport, None, self._reader
+        connection = cast("asyncio.Transport", self._transport).get_extra_info("socket")
+        self._transport, reader = None, self._reader
         if reader is not None and not reader.complete and self._raw is None:
             try:
                 if error is not None:
@@ -334,8 +339,9 @@ class UpstreamConnection(asyncio.Protocol):
             except MalformedAnswerError as problem:
                 # A server that closes it says so; of a node that is gone nothing comes (ETIMEDOUT, EHOSTUNREACH).
                 closed = error is None or isinstance(error, ConnectionError)
-                stale = closed and self.used and not self._heard and not self._arrived(transport)
-                self._fail(Failure.STALE if stale else Failure.CUT, str(problem))
+                # What the kernel there has acknowledged the application may have.
+                arrived = self._heard or segments_acknowledged(connection) != self._acknowledged
+                self._fail(Failure.STALE if closed and self.used and not arrived else Failure.CUT, str(problem))
         if not self.ended.done():
             self.ended.set_result(None)
         self._tell()
@@ -360,10 +366,6 @@ class UpstreamConnection(asyncio.Protocol):
             self._transport.get_extra_info("socket").setsockopt(
                 socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds
             )
-
-    def _arrived(self, transport: asyncio.Transport | None) -> bool:
-        """Whether the other side's kernel has taken any of the request, so that the application may have it."""
-        return transport is not None and segments_acknowledged(transport.get_extra_info("socket")) != self._acknowledged
 
     def _fail(self, failure: Failure, text: str) -> None:
         if self._problem is None:

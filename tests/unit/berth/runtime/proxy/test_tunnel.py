@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 
 import aiohttp
 import pytest
 from aiohttp import web
 
+from berth.runtime.proxy import tunnel as proxy_tunnel
 from berth.runtime.proxy.upstream import Address
 from tests.support.proxying import Visit, answering, application, get, proxy, status_of
 
@@ -58,6 +60,68 @@ async def test_whoever_ends_it_ends_it_for_the_other(who: str) -> None:
             if who == "application":
                 assert await reader.read() == b""
                 ended.set()
+        async with asyncio.timeout(60):
+            await ended.wait()
+
+
+@pytest.mark.parametrize("chatty", [False, True])
+async def test_what_a_client_sent_before_it_left_arrives(chatty: bool) -> None:
+    """However slowly the application takes it, and whatever it says meanwhile that nobody reads any more."""
+    sent, got = os.urandom(250_000), b""
+    left, done = asyncio.Event(), asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        nonlocal got
+        await visit.head()
+        visit.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await visit.say(SWITCH)
+        await left.wait()
+        if chatty:
+            await visit.say(b"x" * 1000)
+        visit.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        got = await visit.reader.read()
+        done.set()
+
+    async with application(script) as app, proxy(app.address) as under_test:
+        async with under_test.client() as (reader, writer):
+            writer.write(get("/", *ASK, last=False))
+            await reader.readuntil(b"\r\n\r\n")
+            [connection] = under_test.pool._all
+            assert connection._transport is not None
+            connection._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+            writer.write(sent)
+            await writer.drain()
+            assert under_test.server._server is not None
+            [client] = under_test.server._server.connections
+        async with asyncio.timeout(60):
+            while client.transport is not None:
+                await asyncio.sleep(0.01)
+            left.set()
+            await done.wait()
+    assert got == sent
+
+
+async def test_an_application_that_stays_when_its_client_has_left_is_left_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(proxy_tunnel, "LAST_SECONDS", 0.1)
+    ended = asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await visit.say(SWITCH)
+        assert await visit.reader.read() == b""
+        try:
+            while True:
+                await visit.say(b"still here")
+                await asyncio.sleep(0.01)
+        except ConnectionError:
+            ended.set()
+
+    async with application(script) as app, proxy(app.address) as under_test:
+        async with under_test.client() as (reader, writer):
+            writer.write(get("/", *ASK, last=False))
+            await reader.readuntil(b"\r\n\r\n")
         async with asyncio.timeout(60):
             await ended.wait()
 
@@ -113,11 +177,11 @@ async def test_other_upgrades_are_not_asked_for(fields: list[str]) -> None:
 
 async def test_a_real_WebSocket_with_compression_and_pings() -> None:  # noqa: N802
     async def handle(request: web.Request) -> web.WebSocketResponse:
-        socket = web.WebSocketResponse(compress=True)
-        await socket.prepare(request)
-        async for message in socket:
-            await socket.send_str(message.data * 2)
-        return socket
+        talk = web.WebSocketResponse(compress=True)
+        await talk.prepare(request)
+        async for message in talk:
+            await talk.send_str(message.data * 2)
+        return talk
 
     app = web.Application()
     app.router.add_get("/talk", handle)
