@@ -43,6 +43,8 @@ METER_DISABLED: Final = "disabled"
 
 LABEL_HOSTNAME: Final = "kubernetes.io/hostname"
 """Node label and topology key: the node itself."""
+LABEL_OS: Final = "kubernetes.io/os"
+"""Node label: its operating system."""
 LABEL_REGION: Final = "topology.kubernetes.io/region"
 """Node label and topology key: region."""
 LABEL_ZONE: Final = "topology.kubernetes.io/zone"

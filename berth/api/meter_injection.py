@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from berth.api.labels import ANNOTATION_METER_PORT, LABEL_METER, METER_DISABLED, METER_ENABLED
+from berth.api.labels import ANNOTATION_METER_PORT, LABEL_METER, LABEL_OS, METER_DISABLED, METER_ENABLED
 from berth.api.rules import Rule
 
 CONTAINER: Final = "berth-meter"
@@ -43,6 +43,15 @@ VARIABLES: Final[dict[str, str]] = {
         "variables.stated != '' ? variables.stated : "
         "size(variables.declared) == 1 && size(variables.declared[0]) == 1 ? string(variables.declared[0][0]) : ''"
     ),
+    # Lines, control characters and lengths that an annotation may have would cost the warning its text, or all of it.
+    "shown": """variables.stated.matches('^[[:print:]]{1,64}$') ? '"' + variables.stated + '"' : 'its value'""",
+    # Said outright, by the label that nodes have it by, or by what there is on Windows alone.
+    "windows": (
+        "variables.pod.spec.?os.name.orValue("
+        f"variables.pod.spec.?nodeSelector[?'{LABEL_OS}'].orValue('linux')) == 'windows' || "
+        "variables.pod.spec.?securityContext.?windowsOptions.hasValue() || "
+        "variables.containers.exists(c, c.?securityContext.?windowsOptions.hasValue())"
+    ),
     "isPort": "variables.port.matches('^[1-9][0-9]{0,4}$') && int(variables.port) <= 65535",
 }
 """Named expressions, each of which may use those before it."""
@@ -58,7 +67,7 @@ RULES: Final = (
     ),
     Rule(
         "variables.stated == '' || variables.isPort",
-        f"""'{_ANNOTATION}: "' + variables.stated + '" is no port{_NONE}write a number from 1 to 65535'""",
+        f"'{_ANNOTATION}: ' + variables.shown + ' is no port{_NONE}write a number from 1 to 65535'",
     ),
     Rule(
         "variables.port != ''",
@@ -81,8 +90,9 @@ RULES: Final = (
         f"'spec.volumes: one has the name of a volume of the meter{_NONE}rename it'",
     ),
     Rule(
-        "variables.pod.spec.?os.name.orValue('linux') == 'linux'",
-        f"'spec.os: the meter runs on Linux alone{_NONE}write label {LABEL_METER}: {METER_DISABLED}'",
+        "!variables.windows",
+        f"'spec: the pod is for Windows, and the meter runs on Linux alone{_NONE}"
+        f"write label {LABEL_METER}: {METER_DISABLED}'",
     ),
 )
 """What keeps a meter out of a pod, said to whoever creates a pod or a workload."""

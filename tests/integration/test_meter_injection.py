@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from berth.api.labels import ANNOTATION_METER_PORT, LABEL_METER, METER_DISABLED, METER_ENABLED
+from berth.api.labels import ANNOTATION_METER_PORT, LABEL_METER, LABEL_OS, METER_DISABLED, METER_ENABLED
 from berth.api.meter_injection import CONTAINER
 from hack.harness.cluster import REPOSITORY, eventually
 from hack.localcluster import LocalCluster
@@ -145,6 +145,7 @@ GIVEN = [
     pytest.param(pod(volumes=[{"name": "data", "emptyDir": {}}]), "8080", id="volumes"),
     pytest.param(pod(automountServiceAccountToken=False), "8080", id="no-token-of-the-account"),
     pytest.param(pod(hostNetwork=True), "8080", id="in-the-nodes-network"),
+    pytest.param(pod(nodeSelector={LABEL_OS: "linux"}), "8080", id="linux-by-nodes"),
     pytest.param(
         pod(resources={"requests": {"cpu": "10m"}, "limits": {"cpu": "10m"}}), "8080", id="resources-of-the-pod"
     ),
@@ -264,7 +265,24 @@ TOLD = [
     pytest.param(
         pod(volumes=[{"name": "berth-meter-token", "emptyDir": {}}]), ["the name of a volume of the meter"], id="volume"
     ),
+    *(
+        pytest.param(
+            stated(port), [f"{ANNOTATION_METER_PORT}]: its value is no port"], id=f"no-text-for-a-warning-{name}"
+        )
+        for name, port in {"lines": "8080\n", "long": "8" * 5000, "control": "\x00", "foreign": "\u0668\u0660"}.items()
+    ),
     pytest.param(pod(os={"name": "windows"}), ["the meter runs on Linux alone"], id="windows"),
+    pytest.param(pod(nodeSelector={LABEL_OS: "windows"}), ["the meter runs on Linux alone"], id="windows-by-nodes"),
+    pytest.param(
+        pod(container("web", 80, securityContext={"windowsOptions": {"hostProcess": True}}), hostNetwork=True),
+        ["the meter runs on Linux alone"],
+        id="windows-by-a-container",  # beside which the API server admits none of another kind
+    ),
+    pytest.param(
+        pod(securityContext={"windowsOptions": {"runAsUserName": "shop"}}),
+        ["the meter runs on Linux alone"],
+        id="windows-by-its-user",
+    ),
 ]
 
 
