@@ -6,12 +6,12 @@ import asyncio
 import errno
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from berth.runtime.listening import listen
 from berth.runtime.proxy.upstream import BUFFERED_BYTES, read_at_most
@@ -49,6 +49,33 @@ class ProxyPortError(ValueError):
     """The proxy cannot listen where it should; the text says what to do."""
 
 
+class MalformedBodyError(web.RequestPayloadError, ConnectionError):
+    """A body that goes on as none does."""
+
+
+class _Connection(RequestHandler):
+    """aiohttp's connection. That says nothing of a malformed body to whoever reads it, who would wait for the rest."""
+
+    __slots__ = ("_malformed",)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._malformed = False
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what came; behind what is malformed nothing can be told apart."""
+        if self._malformed:
+            return
+        super().data_received(data)
+        if not self._messages or not isinstance(self._messages[-1][0], _ErrInfo):
+            return
+        self._malformed = True
+        # Of whose body it is, the request may be waiting for its turn.
+        cut = self._messages[-2][1] if len(self._messages) > 1 else getattr(self._current_request, "content", None)
+        if cut is not None and not cut.is_eof():
+            cut.set_exception(MalformedBodyError("the body is malformed"))
+
+
 class ProxyServer:
     """Listens for clients and hands each request to a handler.
 
@@ -65,6 +92,7 @@ class ProxyServer:
         self._most = most_connections
         self._busy: set[object] = set()
         self._server: web.Server | None = None
+        self._options: dict[str, Any] = {}
         self._listener: asyncio.Server | None = None
 
     @property
@@ -83,19 +111,19 @@ class ProxyServer:
         Raises:
             ProxyPortError: address or port cannot be used.
         """
-        self._server = web.Server(
-            self._answer,
-            handler_cancellation=True,
-            access_log=None,
-            logger=_LOGGER,
-            auto_decompress=False,
-            keepalive_timeout=KEEP_ALIVE_SECONDS,
-            max_line_size=MAX_FIELD_BYTES,
-            max_field_size=MAX_FIELD_BYTES,
-            max_headers=MAX_FIELDS,
-            lingering_time=2.0,
-            read_bufsize=BUFFERED_BYTES // 2,  # twice as much may wait
-        )
+        self._server = web.Server(self._answer, handler_cancellation=True)
+        self._options = {
+            "loop": asyncio.get_running_loop(),
+            "access_log": None,
+            "logger": _LOGGER,
+            "auto_decompress": False,
+            "keepalive_timeout": KEEP_ALIVE_SECONDS,
+            "max_line_size": MAX_FIELD_BYTES,
+            "max_field_size": MAX_FIELD_BYTES,
+            "max_headers": MAX_FIELDS,
+            "lingering_time": 2.0,
+            "read_bufsize": BUFFERED_BYTES // 2,  # twice as much may wait
+        }
         try:
             accepting = listen(self._host, self.port)
         except (OSError, OverflowError) as error:
@@ -140,8 +168,7 @@ class ProxyServer:
     def _accepted(self) -> asyncio.BaseProtocol:
         if self._server is None or self.connections >= self._most:
             return _Refusal()
-        protocol: RequestHandler = self._server()
-        return protocol
+        return _Connection(self._server, **self._options)
 
 
 class _Refusal(asyncio.Protocol):

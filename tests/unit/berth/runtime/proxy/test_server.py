@@ -10,7 +10,7 @@ from aiohttp import web
 
 from berth.runtime.proxy.identity import address_of
 from berth.runtime.proxy.server import MAX_FIELD_BYTES, MAX_FIELDS, ProxyPortError, ProxyServer
-from tests.support.proxying import Visit, answering, application, body_of, get, proxy, status_of
+from tests.support.proxying import Visit, answering, application, body_of, get, proxy, read_body, status_of
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
@@ -42,6 +42,41 @@ async def test_requests_that_never_reach_the_application(asked: bytes, status: i
             writer.write(asked)
             assert status_of(await reader.readline()) == status
         assert app.heads == []
+
+
+@pytest.mark.parametrize(
+    "ahead", [pytest.param(b"", id="at once"), pytest.param(get("/held", last=False), id="behind another request")]
+)
+async def test_a_body_that_goes_on_as_none_does_is_refused_and_never_looks_whole(
+    ahead: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    got: list[object] = []
+    malformed = asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        while b"/held" in await visit.head():
+            await malformed.wait()
+            await visit.say(OK)
+        try:
+            got.append(await read_body(visit, b""))
+        except (asyncio.IncompleteReadError, ConnectionError, ValueError) as error:
+            got.append(type(error))
+
+    async with application(script) as app, proxy(app.address) as under_test, under_test.client() as (reader, writer):
+        writer.write(ahead + get("/", "Transfer-Encoding: chunked", method="PUT") + b"3\r\nabc\r\n")
+        while not app.heads:
+            await asyncio.sleep(0.01)
+        writer.write(b"rubbish\r\n")
+        assert under_test.server._server is not None
+        [connection] = under_test.server._server.connections
+        while not connection._messages:
+            await asyncio.sleep(0)
+        malformed.set()
+        answer = await reader.read()
+        assert status_of(answer.removeprefix(OK)) == 400
+        assert (under_test.failures, under_test.done[-1].failure) == ([], "client")
+    assert b"abc" not in got
+    assert caplog.records == []
 
 
 async def test_mistakes_of_clients_are_not_logged_and_those_of_ours_without_who_asked(
