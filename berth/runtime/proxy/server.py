@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import structlog
-from aiohttp import web
+from aiohttp import StreamReader, web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from berth.runtime.listening import listen
+from berth.runtime.proxy.headers import MAX_HEAD_BYTES
 from berth.runtime.proxy.upstream import BUFFERED_BYTES, read_at_most
 
 log = structlog.get_logger(__name__)
@@ -31,6 +33,8 @@ MAX_FIELD_BYTES: Final = 16_384
 """Bytes of one header field, and of the request line, at most."""
 MAX_FIELDS: Final = 100
 """Header fields of a request at most."""
+MOST_AROUND_BYTES: Final = MAX_FIELD_BYTES + MAX_HEAD_BYTES
+"""Bytes of a head, and of what is around the chunks of a body, from which on no more are read."""
 
 
 def _without_clients(record: logging.LogRecord) -> bool:
@@ -54,26 +58,54 @@ class MalformedBodyError(web.RequestPayloadError, ConnectionError):
 
 
 class _Connection(RequestHandler):
-    """aiohttp's connection. That says nothing of a malformed body to whoever reads it, who would wait for the rest."""
+    """aiohttp's connection, with what that leaves out.
 
-    __slots__ = ("_malformed",)
+    A body that turns out to be malformed is told to whoever reads it, who would wait for the rest. And a head is
+    refused before it is all there: each client could have a hundred fields of the greatest length kept.
+    """
+
+    __slots__ = ("_around", "_body", "_over", "_seen")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._malformed = False
+        self._over = False
+        self._body: StreamReader = EMPTY_PAYLOAD  # of the last request
+        self._seen = (0, 0)  # requests, and bytes of that body
+        self._around = 0  # bytes since then that belong to no body
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        super().connection_made(transport)
+        read_at_most(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what came; behind what is malformed nothing can be told apart."""
-        if self._malformed:
+        """Take in what came; behind what is refused nothing can be told apart."""
+        if self._over:
             return
+        other = self._payload_parser is not None or self._upgraded
         super().data_received(data)
-        if not self._messages or not isinstance(self._messages[-1][0], _ErrInfo):
+        if other:
+            return  # another protocol is spoken
+        if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
+            self._refused("the body is malformed")
             return
-        self._malformed = True
-        # Of whose body it is, the request may be waiting for its turn.
-        cut = self._messages[-2][1] if len(self._messages) > 1 else getattr(self._current_request, "content", None)
-        if cut is not None and not cut.is_eof():
-            cut.set_exception(MalformedBodyError("the body is malformed"))
+        if self._request_count != self._seen[0] and self._messages:
+            self._body = self._messages[-1][1]
+        seen = (self._request_count, self._body.total_bytes)
+        self._around = self._around + len(data) if seen == self._seen else 0
+        self._seen = seen
+        if self._around > MOST_AROUND_BYTES:
+            text = f"{MOST_AROUND_BYTES} bytes that belong to no body"
+            if self._body.is_eof():
+                self._messages.append((_ErrInfo(431, HttpProcessingError(code=431, message=text), text), EMPTY_PAYLOAD))
+                if self._waiter is not None and not self._waiter.done():
+                    self._waiter.set_result(None)
+            self._refused(text)
+
+    def _refused(self, text: str) -> None:
+        self._over = True
+        if not self._body.is_eof():
+            self._body.set_exception(MalformedBodyError(text))
 
 
 class ProxyServer:
@@ -157,8 +189,6 @@ class ProxyServer:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         protocol = request.protocol
-        if request.transport is not None:
-            read_at_most(request.transport)
         self._busy.add(protocol)
         try:
             return await self._handler(request)

@@ -79,6 +79,67 @@ async def test_a_body_that_goes_on_as_none_does_is_refused_and_never_looks_whole
     assert caplog.records == []
 
 
+FIELD = b"A: " + b"x" * 10_000 + b"\r\n"
+
+
+@pytest.mark.parametrize("before", [pytest.param(0, id="first"), pytest.param(2, id="after others")])
+async def test_a_head_that_does_not_end_is_refused_before_it_does(before: int) -> None:
+    """Else each client could have 1.6 MB kept."""
+    async with (
+        application(answering(OK)) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        for _ in range(before):
+            writer.write(get(last=False))
+            assert status_of(await reader.readuntil(b"hi")) == 200
+        writer.write(get(last=False).removesuffix(b"\r\n"))
+        for _ in range(9):  # as many as fit in, whatever they come in
+            writer.write(FIELD)
+        await writer.drain()
+        async with asyncio.timeout(30):
+            assert status_of(await reader.readline()) == 431
+        assert len(app.heads) == before
+
+
+@pytest.mark.parametrize(
+    ("first", "more"),
+    [
+        pytest.param(b"1;", b"x" * 10_000, id="of a chunk"),
+        pytest.param(b"0\r\n", FIELD, id="behind the last chunk"),
+    ],
+)
+async def test_what_is_around_the_chunks_of_a_body_is_no_way_round_that(first: bytes, more: bytes) -> None:
+    async with (
+        application(answering(b"")) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        writer.write(get("/", "Transfer-Encoding: chunked", method="POST"))
+        while not app.heads:
+            await asyncio.sleep(0.01)
+        writer.write(first)
+        for _ in range(9):
+            writer.write(more)
+        async with asyncio.timeout(30):
+            assert status_of(await reader.readline()) == 400
+        assert (under_test.failures, under_test.done[0].failure) == ([], "client")
+
+
+async def test_a_large_head_may_come_piece_by_piece() -> None:
+    async with (
+        application(answering(OK)) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        for _ in range(3):
+            whole = get("/", *["A: " + "x" * 15_000] * 4, last=False)
+            for at in range(0, len(whole), 1000):
+                writer.write(whole[at : at + 1000])
+                await asyncio.sleep(0)
+            assert status_of(await reader.readuntil(b"hi")) == 200
+
+
 async def test_mistakes_of_clients_are_not_logged_and_those_of_ours_without_who_asked(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
