@@ -18,6 +18,8 @@ from berth.runtime.tls_protocol import TlsProtocol
 
 BACKLOG: Final = 100
 """Connections that wait to be accepted."""
+MAX_FIELDS: Final = 32
+"""Header fields of a request at most, of 8 KiB each; so much is kept of a head that does not end."""
 TURNS: Final = 16
 """Turns of the event loop for which a connection is kept at the least, however many come."""
 
@@ -59,7 +61,9 @@ class Site:
         self._server: asyncio.Server | None = None
         # Idle ones make room for others. aiohttp would close them, which keeps what a peer has not read, out of reach.
         idle = idle if most is None else math.inf
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0, keepalive_timeout=idle)
+        self._runner = web.AppRunner(
+            application, access_log=None, shutdown_timeout=1.0, keepalive_timeout=idle, max_headers=MAX_FIELDS
+        )
 
     async def start(self) -> None:
         """Listen.
