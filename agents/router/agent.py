@@ -169,9 +169,9 @@ class RouterAgent:
 
     def _say_what_is_unclear(self, unclear: bool) -> None:
         if unclear and self._unclear is None:
-            self._unclear = (
-                f"Service {self._settings.service} has several ports: write --router-service-port, the name of one"
-            )
+            stated = self._settings.service_port
+            has = f"no port {stated}: write another" if stated else "several ports: write"
+            self._unclear = f"Service {self._settings.service} has {has} --router-service-port, the name of one"
             log.error("no pod is asked", error=self._unclear)
         elif not unclear:
             self._unclear = None

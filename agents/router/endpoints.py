@@ -23,7 +23,7 @@ class Backend(NamedTuple):
 
 
 def ports_asked(slices: Iterable[EndpointSlice], stated: str, numbers: Collection[int] = ()) -> Collection[str] | None:
-    """Return what the port that is asked is called in slices; None: there are several, and nothing says which of them.
+    """Return what the port that is asked is called in slices; None: there are others, and nothing says which of them.
 
     Their order does not: it is that of hashes, another in each slice.
 
@@ -32,8 +32,6 @@ def ports_asked(slices: Iterable[EndpointSlice], stated: str, numbers: Collectio
         stated: name or number that people have set; empty: none.
         numbers: those that are asked already. With a Service that gets another port they go on to be.
     """
-    if stated:
-        return (stated,)
     found = {
         (port.name, port.port)
         for item in slices
@@ -41,6 +39,8 @@ def ports_asked(slices: Iterable[EndpointSlice], stated: str, numbers: Collectio
         for port in item.ports or ()
         if port.port and port.protocol == "TCP"
     }
+    if stated:
+        return (stated,) if not found or any(stated in (name, str(number)) for name, number in found) else None
     names = {name for name, _ in found}
     if len(names) > 1:
         names = {name for name, number in found if number in numbers}

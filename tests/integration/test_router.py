@@ -313,13 +313,15 @@ async def test_which_of_several_ports_is_asked_has_to_be_said(stage: Stage) -> N
             return {await ask(session, running) for _ in range(12)} == {"a"}
 
         await until(only_a)
-        fresh = await asyncio.to_thread(stage.start)
 
-        async def says_what_to_write() -> bool:
-            code, text = await asyncio.to_thread(fresh.get, "/readyz")
-            return code == 503 and "several ports: write --router-service-port" in text
+        async def says(process: ControllerProcess, words: str) -> bool:
+            code, text = await asyncio.to_thread(process.get, "/readyz")
+            return code == 503 and f"{words} --router-service-port" in text
 
-        await until(says_what_to_write)
+        untold = await asyncio.to_thread(stage.start)
+        await until(functools.partial(says, untold, "several ports: write"))
+        mistaken = await asyncio.to_thread(stage.start, "--router-service-port=htpp")
+        await until(functools.partial(says, mistaken, "no port htpp: write another"))
         _, told = await asyncio.to_thread(stage.router, "--router-service-port=http")
         assert await ask(session, told) == "a"
 

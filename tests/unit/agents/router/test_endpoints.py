@@ -64,7 +64,7 @@ HTTP, METRICS = {"port": 80, "name": "http"}, {"port": 90, "name": "metrics"}
     [
         pytest.param("metrics", [HTTP, METRICS], [90], id="by name"),
         pytest.param("90", [HTTP, METRICS], [90], id="by number"),
-        pytest.param("c", [HTTP], [], id="no such port"),
+        pytest.param("c", None, [], id="no port yet"),
         pytest.param("", [HTTP], [80], id="the only one"),
         pytest.param("", [{"port": 80}], [80], id="the only one, without a name"),
         pytest.param("", [{"port": 53, "protocol": "UDP", "name": "dns"}, HTTP], [80], id="TCP alone"),
@@ -83,6 +83,11 @@ def test_by_port(stated: str, ports: list[dict[str, Any]] | None, numbers: list[
 def test_the_order_of_ports_says_nothing(order: list[dict[str, Any]]) -> None:
     """The API server's controller sorts them by a hash of name and number: users would be sent to either."""
     assert ports_asked(slices({"endpoints": [endpoint("1")], "ports": order}), "") is None
+
+
+@pytest.mark.parametrize("stated", ["htpp", "8"])
+def test_a_port_that_there_is_not_is_no_port(stated: str) -> None:
+    assert ports_asked(slices({"endpoints": [endpoint("1")], "ports": [HTTP, METRICS]}), stated, {80}) is None
 
 
 @pytest.mark.parametrize("name", ["http", ""])
