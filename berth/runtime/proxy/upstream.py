@@ -53,7 +53,7 @@ class Failure(StrEnum):
     CONNECT = "connect"
     """there was no connection, so nothing was sent"""
     STALE = "stale"
-    """a connection that was kept has ended, and nothing of the request was acknowledged: it had been closed before"""
+    """a connection that was kept has ended, and nobody has read the request: it was being closed"""
     CUT = "cut"
     """the connection ended before or within the answer"""
     MALFORMED = "malformed"
@@ -339,9 +339,9 @@ class UpstreamConnection(asyncio.Protocol):
             except MalformedAnswerError as problem:
                 # A server that closes it says so; of a node that is gone nothing comes (ETIMEDOUT, EHOSTUNREACH).
                 closed = error is None or isinstance(error, ConnectionError)
-                # What the kernel there has acknowledged the application may have.
-                arrived = self._heard or segments_acknowledged(connection) != self._acknowledged
-                self._fail(Failure.STALE if closed and self.used and not arrived else Failure.CUT, str(problem))
+                # What was acknowledged the application has read: an end with something unread would be a reset.
+                read = self._heard or (error is None and segments_acknowledged(connection) != self._acknowledged)
+                self._fail(Failure.STALE if closed and self.used and not read else Failure.CUT, str(problem))
         if not self.ended.done():
             self.ended.set_result(None)
         self._tell()

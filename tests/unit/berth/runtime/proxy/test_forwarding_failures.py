@@ -12,6 +12,7 @@ import pytest
 from berth.runtime.proxy import body, upstream
 from berth.runtime.proxy.body import REMEMBERED_BYTES
 from berth.runtime.proxy.upstream import Address
+from berth.runtime.tcp_info import segments_acknowledged
 from tests.support.proxying import Script, Visit, answering, application, body_of, get, proxy, read_body, status_of
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -243,6 +244,33 @@ async def test_a_kept_connection_that_proves_closed_is_no_failure(times: int) ->
                 transport.resume_reading()
         assert status_of(await asking) == 200
         assert (under_test.failures, len(app.heads)) == ([], times + 1)
+
+
+async def test_a_request_that_nobody_has_read_when_its_connection_ends_is_no_failure() -> None:
+    """A busy server closes what seems idle to it, while the request waits in its kernel, which has acknowledged it."""
+    acknowledged = asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        if not visit.number:
+            visit.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await visit.say(OK)
+        if not visit.number:
+            await acknowledged.wait()
+            visit.reset()
+
+    async with application(script) as app, proxy(app.address) as under_test:
+        assert status_of(await under_test.ask(get())) == 200
+        [connection] = under_test.pool._all
+        assert connection._transport is not None
+        kept = connection._transport.get_extra_info("socket")
+        before = segments_acknowledged(kept)
+        asking = asyncio.create_task(under_test.ask(get()))
+        while segments_acknowledged(kept) == before:
+            await asyncio.sleep(0.01)
+        acknowledged.set()
+        assert status_of(await asking) == 200
+        assert (under_test.failures, app.visits) == ([], 2)
 
 
 @pytest.mark.parametrize("kept", [0, 1, 4])
