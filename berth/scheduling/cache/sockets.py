@@ -21,6 +21,8 @@ from berth.scheduling.interference.residents import EMPTY_KIND, UNKNOWN_LAYOUT, 
 from berth.scheduling.interference.slowdown import Workload
 
 _NOTHING: Final = NodeSockets((), UNKNOWN_LAYOUT, {}, {})
+RESIDENTS: Final = 16_384
+"""Residents that are kept to be shared by pods that are alike; of more it begins anew."""
 Arrangement = tuple[tuple[InterferenceClass, ...], ...]
 """Classes of the pods on each socket of a node by place, sorted, and last of those that are on none."""
 
@@ -63,6 +65,8 @@ class SocketTable:
         """Names of nodes where pods were to move for one that is gone; others may have been planned with that."""
         self._nodes: dict[str, NodeSockets] = {}
         self._known = 0
+        self._residents: dict[tuple[InterferenceClass | None, str, int], Resident] = {}
+        self._residents_of = 0
         self._seats: dict[str, Seat] = {}
         self._by_node: dict[str, dict[str, Seat]] = {}
         self._changed: Callable[[str], None] | None = None
@@ -129,6 +133,25 @@ class SocketTable:
             return None if stated is None else Workload("", stated)
         return self._workload(profile, stated or profile.interference_class)
 
+    def resident(self, stated: InterferenceClass | None, owner: str, size: int) -> Resident | None:
+        """Return what a pod is for others on its socket, the same object for pods that are alike; None without class.
+
+        Kinds of nodes are compared by these for every pod: what is the same object is not looked into.
+
+        Args:
+            stated: class that its labels state.
+            owner: the workload that it is of.
+            size: thousandths of a CPU that it requests.
+        """
+        if self._residents_of != self.profiles.version or len(self._residents) >= RESIDENTS:
+            self._residents_of, self._residents = self.profiles.version, {}
+        found = self._residents.get((stated, owner, size))
+        if found is None:
+            workload = self.workload(stated, owner)
+            if workload is not None:
+                found = self._residents[stated, owner, size] = Resident(workload, size)
+        return found
+
     def add(
         self, uid: str, node: str, resident: Resident, *, before: Seat | None = None, bound_with: int | None = None
     ) -> None:
@@ -180,20 +203,20 @@ class SocketTable:
         seat = self._seats[uid]
         if seat.socket != socket:
             seat.settled, seat.decided, seat.moves = socket, True, {}
-            self._touch(seat.node)
+            self._moved(seat.node)
 
     def move(self, uid: str, socket: int, *, newcomer: str) -> None:
         """A pod is to be on another socket once a newcomer to its node, which is assumed there, is bound."""
         seat = self._seats[uid]
         seat.moves.pop(newcomer, None)
         seat.moves[newcomer] = socket
-        self._touch(seat.node)
+        self._moved(seat.node)
 
     def call_off(self, newcomer: str) -> None:
         """Have nobody move for a pod any more that is on a node."""
         seat = self._seats[newcomer]
         self._call_off(self._by_node[seat.node], newcomer)
-        self._touch(seat.node)
+        self._moved(seat.node)
 
     def confirm(self, uid: str) -> None:
         """A pod is known to be bound: its socket counts from now on, and those of pods that moved for it."""
@@ -206,7 +229,7 @@ class SocketTable:
                 other.settled, other.decided = other.moves[uid], True
                 for newcomer in newcomers[: newcomers.index(uid) + 1]:
                     del other.moves[newcomer]  # moves before it are overtaken
-        self._touch(seat.node)
+        self._moved(seat.node)
 
     def copies(self, node: str) -> Mapping[str, Seat]:
         """Return the pods with a class on a node by uid, as they are now."""
@@ -219,7 +242,7 @@ class SocketTable:
             if seat is not None and seat.node == copy.node:
                 seat.settled, seat.decided, seat.moves = copy.settled, copy.decided, dict(copy.moves)
                 self.left_open.discard(seat.node)
-                self._touch(seat.node)
+                self._moved(seat.node)
 
     # What is asked
 
@@ -289,6 +312,12 @@ class SocketTable:
             seat.settled, seat.decided = assigned, False
 
     def _touch(self, node: str) -> None:
-        self.touch(node)
+        """Other pods are on a node, or its sockets are others."""
+        self.kinds.touch(node)
+        self._moved(node)
+
+    def _moved(self, node: str) -> None:
+        """Pods of a node are on other sockets, which is the same to newcomers: they judge it by its best pairing."""
+        self.arrangements.touch(node)
         if self._changed is not None:
             self._changed(node)

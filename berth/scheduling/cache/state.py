@@ -252,8 +252,8 @@ class ClusterState:
             template: its compiled template.
             owner: the workload that it is of.
         """
-        workload = self.sockets.workload(template.interference_class, owner)
-        return None if workload is None else Resident(workload, dict(template.requests).get(CPU, 0))
+        size = next((amount for name, amount in template.requests if name == CPU), 0)
+        return self.sockets.resident(template.interference_class, owner, size)
 
     def request_vector(self, template: PodTemplateInfo) -> NDArray[np.int64]:
         """int64[R]: the pod's requests of what nodes have, by column, one unit of ``pods`` included."""

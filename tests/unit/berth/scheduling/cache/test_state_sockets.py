@@ -8,6 +8,7 @@ import pytest
 
 from berth.api.labels import ANNOTATION_SOCKET
 from berth.kube.objects import Pod
+from berth.scheduling.cache import sockets
 from berth.scheduling.cache.pod_record import PodRecord, stated_socket
 from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.interference.policy import InterferencePolicy
@@ -47,6 +48,47 @@ def test_the_class_of_a_label(labels: dict[str, str], letter: str | None) -> Non
     assert (found and (found.workload.name, found.workload.interference_class, found.size)) == (
         letter and ("", letter, 1500)
     )
+
+
+def test_pods_that_are_alike_share_what_they_are_to_others() -> None:
+    state = asking()
+    pods = [on(owned(f"p{number}", "web", cpu="1"), f"n{number}") for number in range(3)]
+    pods += [on(classed(f"q{number}", "B"), "n1") for number in range(3)]
+    state.update_profile(workload_profile("web", "D"))
+    for pod in pods:
+        state.update_pod(pod)
+    assert len({id(resident(state, pod)) for pod in pods}) == 2
+    state.update_profile(workload_profile("web", "A"))
+    state.update_pod(late := on(owned("late", "web", cpu="1"), "n1"))
+    assert {resident(state, pod) for pod in pods[:3]} == {resident(state, late)}
+    found = resident(state, late)
+    assert found is not None
+    assert found.workload.interference_class == "A"
+
+
+def test_what_they_share_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "RESIDENTS", 3)
+    state = asking()
+    for number in range(1, 10):
+        pod = on(classed(f"p{number}", "B", cpu=str(number)), "n1")
+        state.update_pod(pod)
+        found = resident(state, pod)
+        assert found is not None
+        assert found.size == 1000 * number
+        assert len(state.sockets._residents) <= 3
+
+
+def test_a_node_whose_pods_are_on_other_sockets_is_of_the_same_kind() -> None:
+    state = asking()
+    state.update_node(builders.node("n1", cpu="64"))
+    state.sockets.update_node(status("n1"))
+    pod = on(classed("p", "D"), "n1")
+    state.update_pod(pod)
+    state.sockets.kinds.ids(state.node_index, state.size)
+    state.sockets.arrangements.ids(state.node_index, state.size)
+    state.sockets.assign(pod.metadata.uid, 1)
+    assert not state.sockets.kinds._touched
+    assert state.sockets.arrangements._touched == {"n1"}
 
 
 def test_another_label_may_state_it() -> None:
