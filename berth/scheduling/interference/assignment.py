@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import inf
 from typing import Final, NamedTuple
 
@@ -76,7 +76,10 @@ def cheapest(pods: int, costs: Sequence[Floats]) -> Assignment | None:
     # What each set costs on the sockets before each. Those before the first take nobody, and those before the second
     # are the first; what all together take of other sets than everybody is not asked.
     steps = [np.where(np.arange(1 << pods) == 0, 0, _NEVER), *whole[:1]][: len(whole)]
-    for cost in whole[1:-1]:
+    for before, cost in pairwise(whole[:-1]):
+        if cost is before and (steps[-1] == steps[-2]).all():
+            steps.append(steps[-1])  # another socket like the last two is of no use to any set
+            continue
         least = np.minimum.reduceat(steps[-1][sets.placed] + cost[sets.added], sets.begins)
         steps.append(np.where(least < _NEVER // 2, least, _NEVER))
     chosen: list[int] = []
@@ -92,7 +95,8 @@ def cheapest(pods: int, costs: Sequence[Floats]) -> Assignment | None:
 
 
 def _in_grains(cost: Floats) -> Ints:
-    found: Ints = np.where(np.isfinite(cost), np.rint(np.clip(cost, -_DEAR, _DEAR) / _GRAIN), _NEVER).astype(np.int64)
+    found: Ints = np.rint(np.minimum(np.maximum(cost, -_DEAR), _DEAR) / _GRAIN).astype(np.int64)
+    found[~np.isfinite(cost)] = _NEVER
     return found
 
 

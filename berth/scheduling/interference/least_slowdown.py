@@ -122,6 +122,18 @@ class LeastSlowdown:
         places = {pod: place for place, group in enumerate(found.sockets) for pod in group}
         return [places[pod] for pod in range(len(pods))]
 
+    def settled(self, groups: Sequence[Sequence[Workload]], *, price: float = PRICE) -> bool:
+        """Return whether `seats` is known to leave pods where they are, the last to come where it adds least.
+
+        That is so where no pod that moves, and no two that change places, make it better by the price. Of few pods
+        `seats` looks at every assignment; nothing is known of it then.
+        """
+        if sum(map(len, groups)) <= EXACT_PODS:
+            return False
+        met = {pod: number for number, pod in enumerate(sorted({pod for group in groups for pod in group}))}
+        costs = self._socket_costs(tuple((pod, False) for pod in met))
+        return costs.settled([costs.of(tuple(sorted(met[pod] for pod in group))) for group in groups], price=price)
+
     def pairing_with(
         self,
         before: Assignment,

@@ -13,15 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from berth.scheduling.interference.assignment import Assignment
-from berth.scheduling.interference.socket_costs import Company, SocketCosts
+from berth.scheduling.interference.socket_costs import ROUNDING, SocketCosts
 
 Floats = npt.NDArray[np.float64]
 WORK: Final = 3 << 19
 """Figures that may be weighed for one assignment: about 50 ms."""
 _TRY: Final = 1 << 12
 """What a look counts beside the figures that are weighed."""
-_ROUNDING: Final = 1e-9
-"""Sums differ in their last places by the order of their parts."""
 
 
 class Neighbours(NamedTuple):
@@ -60,15 +58,19 @@ class LocalSearch:
         """
         self._pods = pods
         self._room = list(capacities)
-        self._place: dict[int, int] = {}
+        self._place = {pod: socket for socket, group in enumerate(groups) for pod in group}
         self._costs = [pods.costs[capacity] for capacity in capacities]
         self._there: list[list[int]] = [[] for _ in capacities]
-        self._companies: list[Company] = [pods.costs[capacity].of(()) for capacity in capacities]
-        self._unseen = set[int]()
+        for pod, socket in self._place.items():
+            self._room[socket] -= pods.sizes[pod]
+            self._there[socket].append(pods.number[pod])
+        for there in self._there:
+            there.sort()
+        self._companies = [costs.of(tuple(there)) for costs, there in zip(self._costs, self._there, strict=True)]
+        self._unseen = set(self._place.values())
         """sockets that changed since the last look"""
         self.left = work
         """figures that may still be weighed"""
-        self._move({pod: socket for socket, group in enumerate(groups) for pod in group})
 
     def add(self, pod: int) -> int | None:
         """Have a pod on the socket with room where it adds least; returns it, None where no socket has room."""
@@ -81,12 +83,14 @@ class LocalSearch:
         if not added:
             return None
         least = min(added.values())
-        socket = next(socket for socket, each in added.items() if each <= least + _ROUNDING)
+        socket = next(socket for socket, each in added.items() if each <= least + ROUNDING)
         self._move({pod: socket})
         return socket
 
     def improve(self) -> None:
         """Move pods, and exchange two, as long as that is better and work is left."""
+        if self._pods.elsewhere is None and len(self._pods.costs) == 1 and self._costs[0].settled(self._companies):
+            return
         while True:
             pods = self._one_of_each()
             work = _TRY + len(pods) ** 2 + sum(self._companies[socket].figures for socket in self._unseen)
@@ -128,16 +132,11 @@ class LocalSearch:
 
         Returns new sockets by pod, none where all stay.
         """
-        places, known, at = (
-            [self._place[pod] for pod in pods],
-            [self._pods.number[pod] for pod in pods],
-            range(len(pods)),
-        )
-        own, numbers = np.array(places), np.array(known) + 1
-        sizes, room = np.array([self._pods.sizes[pod] for pod in pods]), np.array(self._room)
+        places, known = [self._place[pod] for pod in pods], [self._pods.number[pod] for pod in pods]
+        own, numbers, at = np.array(places), np.array(known) + 1, np.arange(len(pods))
         one_more = np.array([there.one_more for there in self._companies])
-        without = [self._companies[place].without(number) for place, number in zip(places, known, strict=True)]
-        either, costs = np.array(without), one_more[:, 0]
+        either = np.array([self._companies[place].without(number) for place, number in zip(places, known, strict=True)])
+        costs = one_more[:, 0]
         now = costs[own]
         moved = one_more[:, numbers].T - costs + (either[:, 0] - now)[:, None]
         # What one of two does where the other is: exchanged they do both.
@@ -148,13 +147,18 @@ class LocalSearch:
             moved += price
             either += price[:, own]
         exchanged = either + either.T
-        more = sizes - sizes[:, None] > room[own][:, None]
-        moved[sizes[:, None] > room] = np.inf
+        apart = own[:, None] != own
+        sizes = [self._pods.sizes[pod] for pod in pods]
+        if max(sizes) > min(self._room):
+            taken, room = np.array(sizes), np.array(self._room)
+            fits = taken - taken[:, None] <= room[own][:, None]
+            apart &= fits & fits.T
+            moved[taken[:, None] > room] = np.inf
         moved[at, own] = np.inf
-        exchanged[(own[:, None] == own) | more | more.T] = np.inf
+        exchanged[~apart] = np.inf
         pod, socket = divmod(int(moved.argmin()), len(costs))
         one, other = divmod(int(exchanged.argmin()), len(pods))
-        if min(moved[pod, socket], exchanged[one, other]) >= -_ROUNDING:
+        if min(moved[pod, socket], exchanged[one, other]) >= -ROUNDING:
             return {}
         if moved[pod, socket] <= exchanged[one, other]:
             return {pods[pod]: socket}
@@ -162,7 +166,5 @@ class LocalSearch:
 
     def _one_of_each(self) -> list[int]:
         """Of pods that are alike, on one socket, one."""
-        first: dict[tuple[Hashable, int], int] = {}
-        for pod in sorted(self._place):
-            first.setdefault((self._pods.alike[pod], self._place[pod]), pod)
-        return list(first.values())
+        alike, place = self._pods.alike, self._place
+        return sorted({(alike[pod], place[pod]): pod for pod in sorted(place, reverse=True)}.values())

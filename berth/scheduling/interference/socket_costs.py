@@ -6,12 +6,12 @@ Pods count by their number alone, so that a socket with the same pods as another
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from cachetools import LRUCache
 
 from berth.scheduling.interference.slowdown import harms
 
@@ -20,6 +20,14 @@ Numbers = tuple[int, ...]
 """Numbers of the pods on a socket, one a pod, ascending; pods with one number are the same to each other."""
 REMEMBERED: Final = 1 << 18
 """Figures that are remembered, about 2 MB; those of one company in any case."""
+CHANGES: Final = 1 << 12
+"""Pairs of sockets of which it is remembered what they can change, about 1 MB."""
+NEW_CHANGES: Final = 6
+"""Of these, how many are found out at a time."""
+LARGE: Final = 1 << 13
+"""Figures of a company from which on it is not: who looks at all has a bound of work."""
+ROUNDING: Final = 1e-9
+"""Sums differ in their last places by the order of their parts."""
 _BESIDE: Final = 256
 """What a company takes beside its figures, in their unit: of few kinds of pods there are many small ones."""
 
@@ -36,7 +44,9 @@ class Company:
             alone: float64[W], price of each alone on the socket.
         """
         counts = Counter(pods)
-        self._pods, self._excess, self._alone = pods, excess, alone
+        self.pods = pods
+        """who is there"""
+        self._excess, self._alone = excess, alone
         self._row = {number: row for row, number in enumerate(counts)}
         self._kinds = np.array(list(counts), dtype=np.int64) + 1
         self._count = np.array(list(counts.values()), dtype=np.float64)
@@ -58,6 +68,17 @@ class Company:
         row: Floats = self._without[self._row[number]]
         return row
 
+    def least_change(self, other: Company) -> float:
+        """Return what both sockets cost more, or less, after the best that one pod or two can do, whatever their sizes.
+
+        One moves to the other socket, or two change places. That of nobody is infinite.
+        """
+        here, there = self._without - self.one_more[0], other._without - other.one_more[0]
+        exchanged = here[:, other._kinds] + there[:, self._kinds].T
+        moved = here[:, 0] + (other.one_more[self._kinds] - other.one_more[0])
+        come = there[:, 0] + (self.one_more[other._kinds] - self.one_more[0])
+        return float(min(each.min(initial=np.inf) for each in (exchanged, moved, come)))
+
     @cached_property
     def _without(self) -> Floats:
         """float64[K, 1 + W], by kind of the pod that goes."""
@@ -67,9 +88,9 @@ class Company:
         )
         costs: Floats = np.einsum("sg,sgn->gn", stay, harms(left[:, :, None] + self._beside[:, None, :]))
         costs += harms(self._from_all[:, None] - self._excess[:, self._kinds]).T
-        if len(self._pods) == 1:
+        if len(self.pods) == 1:
             costs[0, 1:] = self._alone
-        elif len(self._pods) == 2:
+        elif len(self.pods) == 2:
             costs[:, 0] = self._alone[list(self._row)[::-1]]
         return costs
 
@@ -87,11 +108,43 @@ class SocketCosts:
         self._alone = alone
         self._excess = np.zeros((1 + len(alone), 1 + len(alone)))
         self._excess[1:, 1:] = excess
-        self._known: LRUCache[Numbers, Company] = LRUCache(max(1, REMEMBERED // (self._excess.size + _BESIDE)))
+        self._changes: dict[tuple[Numbers, Numbers], float] = {}
+        self._known: dict[Numbers, Company] = {}
+        """those that were asked for last, the last one at the end"""
+        self._most = max(1, REMEMBERED // (self._excess.size + _BESIDE))
 
     def of(self, pods: Numbers) -> Company:
         """Return what some pods cost together."""
-        found = self._known.get(pods)
-        if found is None:
-            found = self._known[pods] = Company(pods, self._excess, self._alone)
+        found = self._known.pop(pods, None) or Company(pods, self._excess, self._alone)
+        self._known[pods] = found
+        if len(self._known) > self._most:
+            del self._known[next(iter(self._known))]
         return found
+
+    def settled(self, sockets: Sequence[Company], *, price: float = 0.0) -> bool:
+        """Return whether no pod on any of the sockets can make it better by more than the price of one that moves.
+
+        What two sockets can do is remembered. Where much of that is new, it is rather found out for all at once: then
+        some is, for the next time, and the answer is no.
+
+        Args:
+            sockets: who is on each.
+            price: what it costs that one pod moves; that two change places costs no less.
+        """
+        if max(each.figures for each in sockets) > LARGE:
+            return False
+        counts, new = Counter(each.pods for each in sockets), 0
+        distinct = sorted(counts)
+        for at, one in enumerate(distinct):
+            for other in distinct[at + (counts[one] == 1) :]:
+                change = self._changes.get((one, other))
+                if change is None:
+                    new += 1
+                    if new > NEW_CHANGES:
+                        return False
+                    if len(self._changes) >= CHANGES:
+                        self._changes.clear()
+                    change = self._changes[one, other] = self.of(one).least_change(self.of(other))
+                if change + price < -ROUNDING:
+                    return False
+        return True

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import product
 from math import inf
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.scheduling.interference.assignment import EXACT_PODS, Assignment, SocketCost, best_assignment
+from berth.scheduling.interference.assignment import EXACT_PODS, Assignment, SocketCost, best_assignment, cheapest
 
 SIZES = st.lists(st.integers(1, 4), max_size=5)
 CAPACITIES = st.lists(st.integers(0, 8), max_size=3)
@@ -53,6 +54,17 @@ def test_few_pods_are_assigned_as_brute_force_does(
     else:
         check(found, sizes, capacities, cost)
         assert found.cost == best
+
+
+@given(TABLES, st.integers(1, 5), st.lists(st.booleans(), min_size=1, max_size=7))
+def test_more_sockets_like_the_last_one_change_nothing(table: list[list[int]], pods: int, dear: list[bool]) -> None:
+    """What costs the same on two sockets is one array; equal ones that are not are looked at one by one."""
+    groups = [tuple(pod for pod in range(pods) if number >> pod & 1) for number in range(1 << pods)]
+    cost = table_cost(table)
+    costs = {extra: np.array([cost(group, 0) + extra * len(group) for group in groups]) for extra in (False, True)}
+    found = cheapest(pods, [costs[extra] for extra in dear])
+    assert found == cheapest(pods, [costs[extra].copy() for extra in dear])
+    assert found is not None
 
 
 @settings(max_examples=15)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from berth.api.interference import InterferenceClass
 from berth.scheduling.interference import least_slowdown
+from berth.scheduling.interference.assignment import EXACT_PODS
 from berth.scheduling.interference.exchange import Seated, Terms, best_exchange
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload
@@ -142,6 +143,24 @@ def test_of_many_too_no_exchange_is_worth_its_price_where_one_more_has_come(
     seated = [Seated(pod, 1, at) for pod, at in zip(pods, found, strict=True)]
     terms = Terms(cool_down=timedelta(0))
     assert best_exchange(seated, [14] * 3, MODEL, terms, datetime(2026, 1, 31, tzinfo=UTC)) is None
+
+
+@given(st.lists(st.tuples(st.sampled_from([A, B, C, D]), st.sampled_from([0, 1, 2])), min_size=6, max_size=14))
+def test_settled_are_those_whom_seats_leave_where_they_are(there: list[tuple[Workload, int]]) -> None:
+    judge, pods, now = choice(D), [pod for pod, _ in there], [at for _, at in there]
+    groups = [[pod for pod, at in there if at == place] for place in range(3)]
+    found = judge.seats(pods, [1] * len(pods), [14] * 3, now)
+    if len(pods) <= EXACT_PODS:
+        assert not judge.settled(groups)
+    else:
+        assert judge.settled(groups) <= (found == now)
+        assert judge.settled([group[::-1] for group in groups[::-1]]) == judge.settled(groups)
+
+
+def test_many_that_suffer_too_little_for_the_price_are_settled() -> None:
+    groups = [[A, A, A, A, A], [B, A], [D, A]]
+    assert choice().settled(groups)
+    assert not choice().settled([[A, A, A, A], [D, D, D], [A, A]])
 
 
 def test_where_many_leave_no_room_as_they_are_they_are_seated_anew() -> None:

@@ -180,6 +180,7 @@ def test_a_pod_goes_elsewhere_where_that_is_worth_its_price(drawn: Drawn, price:
 def test_pods_that_are_alike_are_weighed_once() -> None:
     pods, sockets = 60, [30, 30]
     known = Pods(np.full((pods, pods), 0.02).tolist(), [0.0] * pods, [1] * pods).on(sockets)
+    known = known._replace(elsewhere=np.zeros((pods, 2)))
     halves = [tuple(range(30)), tuple(range(30, pods))]
     one = LocalSearch(known._replace(number=[0] * pods, alike=[0] * pods), sockets, halves)
     each = LocalSearch(known, sockets, halves)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -63,6 +63,82 @@ def test_a_company_is_weighed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for company in [(0, 1), (0, 1, 1), (0, 1)]:
         known.of(company)
     assert weighed == [(0, 1), (0, 1, 1)]
+
+
+COMPANIES = st.lists(NUMBERS, max_size=4).map(lambda pods: tuple(sorted(pods)))
+
+
+def changes(known: SocketCosts, one: tuple[int, ...], other: tuple[int, ...]) -> list[float]:
+    """What both sockets cost more after each move between them and each exchange, one after another."""
+
+    def cost(pods: list[int]) -> float:
+        return float(known.of(tuple(sorted(pods))).one_more[0])
+
+    def less(pods: tuple[int, ...], at: int) -> list[int]:
+        return [*pods[:at], *pods[at + 1 :]]
+
+    now = cost(list(one)) + cost(list(other))
+    return [
+        *(cost(less(one, at)) + cost([*other, pod]) - now for at, pod in enumerate(one)),
+        *(cost([*one, pod]) + cost(less(other, at)) - now for at, pod in enumerate(other)),
+        *(
+            cost([*less(one, at), come]) + cost([*less(other, by), gone]) - now
+            for at, gone in enumerate(one)
+            for by, come in enumerate(other)
+        ),
+    ]
+
+
+@given(COMPANIES, COMPANIES)
+def test_the_best_that_two_sockets_can_do(one: tuple[int, ...], other: tuple[int, ...]) -> None:
+    known = costs()
+    least = min(changes(known, one, other), default=np.inf)
+    assert known.of(one).least_change(known.of(other)) == pytest.approx(least, abs=1e-9)
+
+
+@given(st.lists(COMPANIES, min_size=1, max_size=4), st.sampled_from([0.0, 0.2, 1.0, 5.0]))
+def test_sockets_are_settled_where_no_two_can_win_the_price(sockets: list[tuple[int, ...]], price: float) -> None:
+    known = costs()
+    there = [known.of(pods) for pods in sockets]
+    won = [-change for pair in combinations(sockets, 2) for change in changes(known, *pair)]
+    answers = [known.settled(there, price=price) for _ in range(len(sockets) ** 2)]
+    assert answers[-1] == (max(won, default=0.0) <= price + 1e-9)
+    assert answers[-1] or not any(answers)  # no until enough is known
+
+
+def test_what_two_sockets_can_do_is_found_out_a_few_at_a_time_and_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, asked = costs(), list[tuple[int, ...]]()
+    there = [known.of((number,) * 2) for number in range(len(PODS))]
+    least = Company.least_change
+
+    def counted(one: Company, other: Company) -> float:
+        asked.append((*one.pods, *other.pods))
+        return least(one, other)
+
+    monkeypatch.setattr(Company, "least_change", counted)
+    for _ in range(10):
+        before = len(asked)
+        known.settled(there, price=100.0)
+        assert len(asked) - before <= socket_costs.NEW_CHANGES
+    assert known.settled(there, price=100.0)
+    assert len(asked) == len(set(asked)) == len(PODS) * (len(PODS) - 1) / 2
+
+
+def test_of_large_companies_nothing_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = costs()
+    there = [known.of((0, 1, 2)), known.of(())]
+    assert not known.settled(there)
+    assert known.settled(there, price=100.0)
+    monkeypatch.setattr(socket_costs, "LARGE", there[0].figures - 1)
+    assert not known.settled(there, price=100.0)
+
+
+def test_what_sockets_can_do_is_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_costs, "CHANGES", 3)
+    known = costs()
+    for one, other in combinations(range(len(PODS)), 2):
+        assert known.settled([known.of((one,)), known.of((other,))], price=100.0)
+        assert len(known._changes) <= 3
 
 
 @pytest.mark.parametrize("remembered", [0, 960], ids=["less than one company", "three companies"])
