@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
 import numpy as np
@@ -13,6 +13,8 @@ from berth.scheduling.cache.columns import Ids
 K = TypeVar("K", bound=Hashable)
 MOST_TOUCHED: Final = 16_384
 """Names of touched nodes that are kept while nobody asks; of more, all nodes are looked at anew. Nodes may be gone."""
+MOST_CHANGED: Final = 256
+"""Slots that got another kind, as many as are told at least; whoever asks later looks at all."""
 SPARE = 64
 """Kinds that may be kept beyond twice the number of nodes before those without nodes are forgotten."""
 
@@ -37,7 +39,11 @@ class KindColumn(Generic[K]):
         """Kinds by number."""
         self.numbering = 0
         """Grows when the numbers are given anew."""
-        self._slots: npt.NDArray[np.int64] = np.zeros(SPARE, dtype=np.int64)
+        self.changes = 0
+        """How often a slot got another kind, or all of them did."""
+        self._changed: list[int] = []
+        self._slots = [0]
+        self._used = np.zeros(SPARE, dtype=np.bool_)
 
     def touch(self, node: str) -> None:
         """A node came, went, or may be of another kind."""
@@ -56,35 +62,53 @@ class KindColumn(Generic[K]):
         if len(self._ids) < size:
             grown = np.zeros(max(size, 2 * len(self._ids)), dtype=np.int32)
             grown[: len(self._ids)] = self._ids
-            self._slots[0] += len(grown) - len(self._ids)
+            self._change(0, len(grown) - len(self._ids))
             self._ids = grown
+            self._all_changed()
         # A slot may have gone from one touched node to another: those that are there decide.
         for node in index if self._all else self._touched:
             slot = index.get(node)
             if slot is not None:
-                number = self._number(self._kind_of(node))
-                self._slots[self._ids[slot]] -= 1
-                self._slots[number] += 1
-                self._ids[slot] = number
+                number, before = self._number(self._kind_of(node)), self._ids.item(slot)
+                if number != before:
+                    self._change(before, -1)
+                    self._change(number, 1)
+                    self._ids[slot] = number
+                    self._changed.append(slot)
+                    self.changes += 1
         self._touched.clear()
         self._all = False
+        if len(self._changed) > 2 * MOST_CHANGED:
+            del self._changed[:-MOST_CHANGED]
         if len(self.kinds) > 2 * len(index) + SPARE:
             self._renumber(size)
         return self._ids[:size]
 
+    def changed(self, since: int) -> Sequence[int] | None:
+        """Return the slots that got another kind since `changes` was that; None where too many did."""
+        count = self.changes - since
+        return self._changed[-count or len(self._changed) :] if count <= len(self._changed) else None
+
     @property
     def used(self) -> npt.NDArray[np.bool_]:
         """bool[kinds], kinds that some slot has, with a node or not; of others there is no node."""
-        found: npt.NDArray[np.bool_] = self._slots[: len(self.kinds)] > 0
-        return found
+        return self._used[: len(self.kinds)]
+
+    def _change(self, number: int, slots: int) -> None:
+        """More slots have a kind, or fewer."""
+        before = self._slots[number]
+        now = self._slots[number] = before + slots
+        if not before or not now:
+            self._used[number] = now > 0
 
     def _number(self, kind: K) -> int:
         number = self._numbers.get(kind)
         if number is None:
             number = self._numbers[kind] = len(self.kinds)
             self.kinds.append(kind)
-            if number == len(self._slots):
-                self._slots = np.append(self._slots, np.zeros_like(self._slots))
+            self._slots.append(0)
+            if number == len(self._used):
+                self._used = np.append(self._used, np.zeros_like(self._used))
         return number
 
     def _renumber(self, size: int) -> None:
@@ -94,5 +118,11 @@ class KindColumn(Generic[K]):
         self._ids = table[self._ids]
         self.kinds = [self.kinds[number] for number in used]
         self._numbers = {kind: number for number, kind in enumerate(self.kinds)}
-        self._slots = np.bincount(self._ids, minlength=len(self._slots))
+        counted = np.bincount(self._ids, minlength=len(self._used))
+        self._slots, self._used = counted[: len(self.kinds)].tolist(), counted > 0
         self.numbering += 1
+        self._all_changed()
+
+    def _all_changed(self) -> None:
+        self.changes += 1
+        self._changed.clear()

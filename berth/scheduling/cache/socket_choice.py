@@ -6,7 +6,7 @@ Asked by plugins for one pod at a time, and by the cache whenever a pod is assum
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import nsmallest
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from berth.api.interference import InterferenceClass
+from berth.scheduling.cache.slot_values import Floats, SlotValues
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.node_costs import NodeCosts
 from berth.scheduling.interference.pairing import choose_socket
@@ -24,6 +25,7 @@ from berth.scheduling.interference.slowdown import PRICE, Workload
 
 if TYPE_CHECKING:
     from berth.scheduling.cache.columns import Ids
+    from berth.scheduling.cache.socket_reading import NodeSockets
     from berth.scheduling.cache.sockets import Seat, SocketTable
 
 LIKELY: Final = 64
@@ -60,6 +62,8 @@ class SocketChoice:
         self._judge = LeastSlowdown(sockets.profiles.model)
         self._made_for = 0, 0
         self._numbering = 0
+        self._worth = SlotValues(sockets.kinds)
+        self._worth_by: tuple[NodeCosts, Callable[[Floats], Floats]] | None = None
 
     def added_harm(
         self, newcomer: Resident, index: Mapping[str, int], size: int, wanted: npt.NDArray[np.bool_]
@@ -78,6 +82,28 @@ class SocketChoice:
             self._numbering = column.numbering
             costs.renumbered()
         return costs.added(newcomer, ids, column.kinds, wanted, column.used), ids
+
+    def harm_worth(
+        self,
+        newcomer: Resident,
+        index: Mapping[str, int],
+        size: int,
+        wanted: npt.NDArray[np.bool_],
+        worth: Callable[[Floats], Floats],
+    ) -> Floats:
+        """float64[N], what the harm is worth that a newcomer adds; nodes that are not wanted may have any value.
+
+        It is kept: `worth` has to be the same each time, and nobody may write to what is returned.
+        """
+        column, costs = self._sockets.kinds, self._current()
+        if self._worth_by != (costs, worth):
+            self._worth_by = costs, worth
+            self._worth.clear()
+        found = self._worth.get(newcomer, column.ids(index, size), wanted)
+        if found is None:
+            harm, ids = self.added_harm(newcomer, index, size, wanted)
+            found = worth(harm).take(ids) if costs.guessed else self._worth.put(newcomer, worth(harm), ids)
+        return found
 
     def costs(self) -> NodeCosts:
         """Return what pods cost on a node, by what profiles say now."""
@@ -98,12 +124,16 @@ class SocketChoice:
         node = self._sockets.sockets(seat.node)
         if not node.layout.pinned:
             return
-        places: dict[int | None, int] = {number: place for place, number in enumerate(node.numbers)}
         if policy in _BY_RULES:
-            place = self._by_rules(seat, node.layout.capacities, places)
+            place = self._by_rules(seat, node.layout.capacities, _places(node))
             self._sockets.assign(uid, None if place is None else node.numbers[place])
             return
-        for moved, place in self._by_harm(uid, seat, node.layout.capacities, places).items():
+        self._current()
+        empty = self._empty(seat, node)
+        if empty is not None:
+            self._sockets.assign(uid, empty)
+            return
+        for moved, place in self._by_harm(uid, seat, node.layout.capacities, _places(node)).items():
             if moved == uid:
                 self._sockets.assign(uid, node.numbers[place])
             else:
@@ -141,17 +171,32 @@ class SocketChoice:
         found = choose_socket(seat.resident.workload.interference_class, room)
         return None if found is None else found.socket
 
+    def _empty(self, seat: Seat, node: NodeSockets) -> int | None:
+        """Number of the first empty socket with room for a pod; None without, and where others have no socket.
+
+        It is the best at once: what it might be worth to another pod was so before, and nobody suffers.
+        """
+        taken = {other.socket for other in self._sockets.seats(seat.node).values() if other is not seat}
+        if not taken.issubset(node.numbers):
+            return None
+        for number, capacity in zip(node.numbers, node.layout.capacities, strict=True):
+            if number not in taken and seat.resident.size <= capacity:
+                return number
+        return None
+
     def _by_harm(
         self, uid: str, seat: Seat, capacities: tuple[int, ...], places: Mapping[int | None, int]
     ) -> dict[str, int]:
         """Place of the socket by uid, of the pod and of others that move."""
-        self._current()
         there = self._sockets.seats(seat.node)
         now = {other: places.get(each.socket) for other, each in there.items()}
         now[uid] = None
         staying, harm = self._staying(seat.resident, there, now, capacities)
-        if staying is not None and harm <= PRICE and list(now.values()).count(None) == 1:
-            return {uid: staying}  # nothing can be won that is worth the price of a pod that moves
+        if staying is not None and list(now.values()).count(None) == 1:
+            now[uid] = staying
+            if harm <= PRICE or self._settled(there, now, capacities):
+                return {uid: staying}  # nothing can be won that is worth the price of a pod that moves
+            now[uid] = None
         residents = [each.resident for each in there.values()]
         found = self._judge.seats(
             [each.workload for each in residents], [each.size for each in residents], capacities, list(now.values())
@@ -171,10 +216,7 @@ class SocketChoice:
 
         An empty socket is the best at once: what it might be worth to another pod was so before. The harm is 0 then.
         """
-        groups: list[list[Resident]] = [[] for _ in capacities]
-        for other, at in now.items():
-            if at is not None:
-                groups[at].append(there[other].resident)
+        groups = _groups(there, now, capacities)
         for place, group in enumerate(groups):
             if not group and newcomer.size <= capacities[place]:
                 return place, 0.0
@@ -187,6 +229,10 @@ class SocketChoice:
                 if added < least - _EQUAL:
                     least, best = added, place
         return best, before + least
+
+    def _settled(self, there: Mapping[str, Seat], now: Mapping[str, int | None], capacities: tuple[int, ...]) -> bool:
+        groups = _groups(there, now, capacities)
+        return self._judge.settled([[each.workload for each in group] for group in groups])
 
     def _harm(self, group: Sequence[Resident]) -> float:
         return self._judge.on_socket([each.workload for each in group], room=False) if len(group) > 1 else 0.0
@@ -206,6 +252,21 @@ class SocketChoice:
                 self._judge = LeastSlowdown(profiles.model, expected)
                 costs = self._costs = NodeCosts(self._judge)
         return costs
+
+
+def _places(node: NodeSockets) -> dict[int | None, int]:
+    return {number: place for place, number in enumerate(node.numbers)}
+
+
+def _groups(
+    there: Mapping[str, Seat], now: Mapping[str, int | None], capacities: tuple[int, ...]
+) -> list[list[Resident]]:
+    """Return who is on each socket, by place."""
+    groups: list[list[Resident]] = [[] for _ in capacities]
+    for other, at in now.items():
+        if at is not None:
+            groups[at].append(there[other].resident)
+    return groups
 
 
 def likely(present: Counter[Workload], profiled: Sequence[Workload]) -> list[Workload]:

@@ -71,9 +71,10 @@ class NodeCosts:
         self._judge = judge
         self._pairings: LRUCache[Kind, _Known] = LRUCache(PAIRED_PODS, getsizeof=lambda known: 1 + known.pods)
         self._added: LRUCache[Resident, Floats] = LRUCache(NEWCOMERS)
-        self._numbering = 0
         self.looked_at = 0
         """Pairings that were worked out."""
+        self.guessed = False
+        """Whether some kinds counted as the dearest in the last answer of `added`."""
 
     def cost(self, kind: Kind) -> float:
         """Return the expected harm of a kind's pods."""
@@ -120,12 +121,12 @@ class NodeCosts:
             if known is not None:
                 grown[: len(known)] = known
             known = self._added[newcomer] = grown
-        values = known[: len(kinds)]
+        values, self.guessed = known[: len(kinds)], False
         unknown = np.isnan(values) & used  # of most kinds that nobody has asked about there is no node any more
         if unknown.any():
             missing = set(ids[unknown.take(ids) & wanted].tolist())
             if missing and not self._look_at(newcomer, missing, kinds, known):
-                values = np.where(np.isnan(values), np.nanmax(values[ids[wanted]]), values)
+                values, self.guessed = np.where(np.isnan(values), np.nanmax(values[ids[wanted]]), values), True
         return values
 
     def renumbered(self) -> None:

@@ -17,11 +17,10 @@ from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.slowdown import harm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from berth.scheduling.configuration import Profile
     from berth.scheduling.framework.cycle_state import CycleState
     from berth.scheduling.framework.plugin import Bools, Floats
+    from berth.scheduling.interference.residents import Resident
 
 WORST: Final = harm(1.3)
 """Added harm from which on a node has no points."""
@@ -46,32 +45,36 @@ class InterferenceLeastSlowdown(ScorePlugin):
 
     def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """Harm that the pod adds; no opinion where no sockets are known, or on a pod without class."""
-        return self._spread(cycle, feasible, lambda harm: harm)
+        newcomer, cluster = self._newcomer(cycle, feasible), cycle.cluster
+        if newcomer is None:
+            return None
+        harm, ids = cluster.socket_choice.added_harm(newcomer, cluster.node_index, cluster.size, feasible)
+        return harm.take(ids)
 
     def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
         """100 for no harm, 0 for `WORST` and more."""
         return percentages(_points(raw), feasible)
 
     def normalized(self, cycle: CycleState, feasible: Bools) -> Floats | None:
-        """The same, worked out for each kind of node."""
-        points = self._spread(cycle, feasible, _points)
-        return None if points is None else percentages(points, feasible)
+        """The same, worked out for each kind of node, and kept where no other pod came."""
+        newcomer, cluster = self._newcomer(cycle, feasible), cycle.cluster
+        if newcomer is None:
+            return None
+        points = cluster.socket_choice.harm_worth(newcomer, cluster.node_index, cluster.size, feasible, _points)
+        return points if feasible.all() else percentages(points, feasible)
 
     def joint_cost(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """The weighted harm beside the pods that are there."""
-        return self._spread(cycle, feasible, lambda harm: self.cost_weight * harm) if self.cost_weight else None
+        harm = self.score(cycle, feasible) if self.cost_weight else None
+        return None if harm is None else self.cost_weight * harm
 
     @staticmethod
-    def _spread(cycle: CycleState, feasible: Bools, worth: Callable[[Floats], Floats]) -> Floats | None:
-        """float64[N], what the harm that the pod adds is worth; nodes are of few kinds."""
+    def _newcomer(cycle: CycleState, feasible: Bools) -> Resident | None:
+        """What the pod is for others on its socket; None where there is nothing to say."""
         cluster = cycle.cluster
-        if not cluster.sockets.active:
+        if not cluster.sockets.active or not feasible.any():
             return None
-        newcomer = cluster.resident(cycle.pod.template, owner_of(cycle.pod.pod))
-        if newcomer is None or not feasible.any():
-            return None
-        harm, ids = cluster.socket_choice.added_harm(newcomer, cluster.node_index, cluster.size, feasible)
-        return worth(harm).take(ids)
+        return cluster.resident(cycle.pod.template, owner_of(cycle.pod.pod))
 
 
 def _points(harm: Floats) -> Floats:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.scheduling.cache import kind_column
 from berth.scheduling.cache.kind_column import MOST_TOUCHED, SPARE, KindColumn
 
 
@@ -92,3 +94,40 @@ def test_names_that_come_and_go_are_not_kept_and_no_change_is_lost() -> None:
     world.put("n1", 0, "e")
     assert world.read(2) == ["e", "d"]
     assert world.asked == ["n1"]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abc")), max_size=30),
+    st.integers(0, 30),
+    st.integers(0, 3),
+)
+def test_it_tells_which_slots_got_another_kind(changes: list[tuple[int, str]], first: int, most: int) -> None:
+    world = World()
+    before, since = world.read(6), world.column.changes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kind_column, "MOST_CHANGED", most)
+        for number, (slot, letter) in enumerate(changes):
+            if number == first:
+                before, since = world.read(6), world.column.changes
+            world.put(f"n{slot}", slot, letter)
+            now = world.read(6)
+            told = world.column.changed(since)
+            differing = {at for at, (one, other) in enumerate(zip(before, now, strict=True)) if one != other}
+            assert told is None or differing <= set(told)
+            assert told is not None or world.column.changes - since > most
+
+
+def test_where_numbers_are_given_anew_or_slots_are_more_all_changed() -> None:
+    world = World()
+    world.read(2)
+    since = world.column.changes
+    for number in range(3 * SPARE):
+        world.put("n1", 0, f"kind-{number}")
+        world.read(2)
+        if world.column.numbering:
+            break
+    assert world.column.changed(since) is None
+    assert world.column.changed(world.column.changes) == []
+    since = world.column.changes
+    world.read(500)
+    assert world.column.changed(since) is None
