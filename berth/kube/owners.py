@@ -19,6 +19,8 @@ def owner_of(pod: Pod) -> str:
 
     The ReplicaSet of a Deployment has the Deployment's name with the hash of the pod template behind it.
     """
+    if not pod.metadata.owner_references:
+        return ""
     owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
     if owner is None:
         return ""

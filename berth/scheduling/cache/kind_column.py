@@ -15,6 +15,8 @@ MOST_TOUCHED: Final = 16_384
 """Names of touched nodes that are kept while nobody asks; of more, all nodes are looked at anew. Nodes may be gone."""
 MOST_CHANGED: Final = 256
 """Slots that got another kind, as many as are told at least; whoever asks later looks at all."""
+STEPS: Final = 16_384
+"""Kinds that became another by what came, as many as are remembered."""
 SPARE = 64
 """Kinds that may be kept beyond twice the number of nodes before those without nodes are forgotten."""
 
@@ -33,7 +35,8 @@ class KindColumn(Generic[K]):
         self._rest = rest
         self._numbers: dict[K, int] = {rest: 0}
         self._ids: Ids = np.zeros(0, dtype=np.int32)
-        self._touched: set[str] = set()
+        self._touched: dict[str, Hashable | None] = {}
+        self._steps: dict[tuple[int, Hashable], int] = {}
         self._all = False
         self.kinds: list[K] = [rest]
         """Kinds by number."""
@@ -45,10 +48,17 @@ class KindColumn(Generic[K]):
         self._slots = [0]
         self._used = np.zeros(SPARE, dtype=np.bool_)
 
-    def touch(self, node: str) -> None:
-        """A node came, went, or may be of another kind."""
-        if len(self._touched) < MOST_TOUCHED:
-            self._touched.add(node)
+    def touch(self, node: str, came: Hashable | None = None) -> None:
+        """A node came, went, or may be of another kind.
+
+        Args:
+            node: name of the node.
+            came: what came to it and nothing else, where a kind becomes the same kind by it on whatever node.
+        """
+        if node in self._touched:
+            self._touched[node] = None
+        elif len(self._touched) < MOST_TOUCHED:
+            self._touched[node] = came
         else:
             self._all = True
 
@@ -66,10 +76,11 @@ class KindColumn(Generic[K]):
             self._ids = grown
             self._all_changed()
         # A slot may have gone from one touched node to another: those that are there decide.
-        for node in index if self._all else self._touched:
+        for node, came in dict.fromkeys(index).items() if self._all else self._touched.items():
             slot = index.get(node)
             if slot is not None:
-                number, before = self._number(self._kind_of(node)), self._ids.item(slot)
+                before = self._ids.item(slot)
+                number = self._after(node, before, came)
                 if number != before:
                     self._change(before, -1)
                     self._change(number, 1)
@@ -101,6 +112,17 @@ class KindColumn(Generic[K]):
         if not before or not now:
             self._used[number] = now > 0
 
+    def _after(self, node: str, before: int, came: Hashable | None) -> int:
+        """Number of a node's kind."""
+        if came is None:
+            return self._number(self._kind_of(node))
+        number = self._steps.get((before, came))
+        if number is None:
+            if len(self._steps) >= STEPS:
+                self._steps.clear()
+            number = self._steps[before, came] = self._number(self._kind_of(node))
+        return number
+
     def _number(self, kind: K) -> int:
         number = self._numbers.get(kind)
         if number is None:
@@ -126,3 +148,4 @@ class KindColumn(Generic[K]):
     def _all_changed(self) -> None:
         self.changes += 1
         self._changed.clear()
+        self._steps.clear()

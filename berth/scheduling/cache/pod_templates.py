@@ -25,7 +25,7 @@ from berth.scheduling.cache.terms import (
     compile_affinity_term,
     compile_spread_constraint,
 )
-from berth.scheduling.cache.units import LIMIT
+from berth.scheduling.cache.units import CPU, LIMIT
 
 if TYPE_CHECKING:
     from berth.kube.objects import NodeSelector, Pod, PodAffinityTerm, PreferredSchedulingTerm, Toleration
@@ -93,6 +93,8 @@ class PodTemplateInfo:
     """bit/s that annotations of the CNI bandwidth plugin add to its request of the node's link, where these count."""
     interference_class: InterferenceClass | None = None
     """Class that its labels state; None without, and where they cannot be read."""
+    cpu: int = 0
+    """Thousandths of a CPU that it requests."""
 
     def terms_of(self, kind: TermKind) -> tuple[AffinityTerm, ...]:
         """The terms of one kind, possibly none."""
@@ -214,6 +216,7 @@ class PodTemplateCache:
             problems=(*no_requests, *no_terms, *no_spread),
             annotated_bandwidth=max(0, annotated - dict(requests).get(RESOURCE_BANDWIDTH, 0)),
             interference_class=stated_class(labels, self._class_label).interference_class,
+            cpu=dict(requests).get(CPU, 0),
         )
 
 

@@ -176,7 +176,11 @@ class SocketChoice:
 
         It is the best at once: what it might be worth to another pod was so before, and nobody suffers.
         """
-        taken = {other.socket for other in self._sockets.seats(seat.node).values() if other is not seat}
+        taken = {
+            other.socket if other.moves else other.settled
+            for other in self._sockets.seats(seat.node).values()
+            if other is not seat
+        }
         if not taken.issubset(node.numbers):
             return None
         for number, capacity in zip(node.numbers, node.layout.capacities, strict=True):

@@ -170,9 +170,11 @@ class SocketTable:
         sockets = self._nodes.get(node)
         if sockets is not None:
             self._follow(seat, sockets, uid)
-        self._seats[uid] = self._by_node.setdefault(node, {})[uid] = seat
+        there = self._by_node.setdefault(node, {})
+        one_more = uid not in there
+        self._seats[uid] = there[uid] = seat
         self._count(resident.workload, 1)
-        self._touch(node)
+        self._touch(node, came=resident if one_more else None)
 
     def restate(self, uid: str, resident: Resident) -> bool:
         """A pod with a class counts as another one where it is; False for one that had none."""
@@ -311,9 +313,9 @@ class SocketTable:
         elif (assigned is not None and not seat.decided) or (sockets.numbers and seat.settled not in sockets.numbers):
             seat.settled, seat.decided = assigned, False
 
-    def _touch(self, node: str) -> None:
-        """Other pods are on a node, or its sockets are others."""
-        self.kinds.touch(node)
+    def _touch(self, node: str, came: Resident | None = None) -> None:
+        """Other pods are on a node, or its sockets are others; `came` is the pod where it is one more."""
+        self.kinds.touch(node, came)
         self._moved(node)
 
     def _moved(self, node: str) -> None:

@@ -24,7 +24,6 @@ from berth.scheduling.cache.pods import PodIndex
 from berth.scheduling.cache.selection import NodeSelection
 from berth.scheduling.cache.socket_choice import SocketChoice
 from berth.scheduling.cache.sockets import Seat, SocketTable
-from berth.scheduling.cache.units import CPU
 from berth.scheduling.cache.user_latency import UserLatencyTable
 from berth.scheduling.cache.volume_pool import Stock
 from berth.scheduling.cache.volumes import VolumeTable, claim_keys, disk_uses
@@ -252,8 +251,7 @@ class ClusterState:
             template: its compiled template.
             owner: the workload that it is of.
         """
-        size = next((amount for name, amount in template.requests if name == CPU), 0)
-        return self.sockets.resident(template.interference_class, owner, size)
+        return self.sockets.resident(template.interference_class, owner, template.cpu)
 
     def request_vector(self, template: PodTemplateInfo) -> NDArray[np.int64]:
         """int64[R]: the pod's requests of what nodes have, by column, one unit of ``pods`` included."""

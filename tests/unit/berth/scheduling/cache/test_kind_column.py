@@ -131,3 +131,43 @@ def test_where_numbers_are_given_anew_or_slots_are_more_all_changed() -> None:
     since = world.column.changes
     world.read(500)
     assert world.column.changed(since) is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("xyz"), st.booleans(), st.booleans()), max_size=40))
+def test_what_became_of_a_kind_by_what_came_is_looked_up(changes: list[tuple[int, str, bool, bool]]) -> None:
+    world = World()
+    for slot, letter, alone, reads in changes:
+        node = f"n{slot}"
+        before = world.letters.get(node, "")
+        world.index[node], world.letters[node] = slot, "".join(sorted(before + letter))
+        world.column.touch(node, letter if alone and before else None)
+        if reads:
+            assert world.read(4) == [world.letters.get(f"n{number}", "rest") for number in range(4)]
+
+
+def test_a_kind_that_became_another_is_not_asked_for_again() -> None:
+    world = World()
+    for number in range(3):
+        world.put(f"n{number}", number, "x")
+    world.read(3)
+    world.asked.clear()
+    for number in range(3):
+        world.letters[f"n{number}"] = "xy"
+        world.column.touch(f"n{number}", "y")
+        assert world.read(3)[number] == "xy"
+    assert world.asked == ["n0"]
+    world.letters["n0"] = "xyyz"
+    world.column.touch("n0", "y")
+    world.column.touch("n0", "z")
+    assert world.read(3)[0] == "xyyz"
+
+
+def test_steps_that_are_remembered_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kind_column, "STEPS", 3)
+    world = World()
+    world.put("n1", 0, "")
+    for number in range(10):
+        world.letters["n1"] += str(number)
+        world.column.touch("n1", number)
+        assert world.read(1) == [world.letters["n1"]]
+        assert len(world.column._steps) <= 3
