@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Generic, TypeVar
 
 import numpy as np
@@ -27,6 +27,15 @@ class _Kept:
         self.gaps = bool(np.isnan(by_slot).any())
         """whether the value of any node may be missing"""
 
+    def learn(self, kind: int, value: float, slots: Sequence[int]) -> None:
+        """Keep the value of one more kind, which these slots have."""
+        if kind >= len(self.by_kind):
+            grown = np.full(2 * kind, np.nan)
+            grown[: len(self.by_kind)] = self.by_kind
+            self.by_kind = grown
+        self.by_kind[kind] = value
+        self.by_slot[slots] = value
+
 
 class SlotValues(Generic[K]):
     """Values for several who ask, each by a key of his own; those that nobody knows are not numbers."""
@@ -36,13 +45,16 @@ class SlotValues(Generic[K]):
         self._column = column
         self._kept: dict[Hashable, _Kept] = {}
 
-    def get(self, key: Hashable, ids: Ids, wanted: npt.NDArray[np.bool_]) -> Floats | None:
+    def get(
+        self, key: Hashable, ids: Ids, wanted: npt.NDArray[np.bool_], find: Callable[[int], float]
+    ) -> Floats | None:
         """Return float64[N] as of now; None where it is to be worked out and `put`.
 
         Args:
             key: who asks.
             ids: int32[N], kinds as the column has just said.
             wanted: bool[N], nodes whose values have to be known.
+            find: makes the value of a kind; asked where just one is missing.
         """
         kept = self._kept.get(key)
         if kept is None or len(kept.by_slot) != len(ids):
@@ -51,10 +63,19 @@ class SlotValues(Generic[K]):
         if changed is None:
             return None
         by_kind, by_slot = kept.by_kind, kept.by_slot
+        missing: dict[int, list[int]] = {}
         for slot in changed:
             kind = ids.item(slot)
             value = by_slot[slot] = by_kind.item(kind) if kind < len(by_kind) else np.nan
-            kept.gaps |= value != value
+            if value != value:
+                if wanted[slot]:
+                    missing.setdefault(kind, []).append(slot)
+                else:
+                    kept.gaps = True
+        if len(missing) > 1:
+            return None
+        for kind, slots in missing.items():
+            kept.learn(kind, find(kind), slots)
         kept.changes = self._column.changes
         return None if kept.gaps and np.isnan(by_slot[wanted]).any() else by_slot
 

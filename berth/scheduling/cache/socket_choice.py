@@ -99,7 +99,11 @@ class SocketChoice:
         if self._worth_by != (costs, worth):
             self._worth_by = costs, worth
             self._worth.clear()
-        found = self._worth.get(newcomer, column.ids(index, size), wanted)
+
+        def find(kind: int) -> float:
+            return worth(costs.added_to(newcomer, kind, column.kinds)).item()
+
+        found = self._worth.get(newcomer, column.ids(index, size), wanted, find)
         if found is None:
             harm, ids = self.added_harm(newcomer, index, size, wanted)
             found = worth(harm).take(ids) if costs.guessed else self._worth.put(newcomer, worth(harm), ids)

@@ -307,7 +307,8 @@ class SocketTable:
         assigned = sockets.assignments.get(uid)
         if assigned not in sockets.numbers:
             assigned = None
-        seat.moves = {uid: socket for uid, socket in seat.moves.items() if socket in sockets.numbers}
+        if seat.moves:
+            seat.moves = {uid: socket for uid, socket in seat.moves.items() if socket in sockets.numbers}
         if assigned == seat.settled:
             seat.decided = False
         elif (assigned is not None and not seat.decided) or (sockets.numbers and seat.settled not in sockets.numbers):

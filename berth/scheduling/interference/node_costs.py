@@ -115,12 +115,7 @@ class NodeCosts:
             wanted: bool[N], nodes that matter; kinds of others alone may have any value.
             used: bool[K], kinds of which there may be a node.
         """
-        known = self._added.get(newcomer)
-        if known is None or len(known) < len(kinds):
-            grown = np.full(max(64, 2 * len(kinds)), np.nan)
-            if known is not None:
-                grown[: len(known)] = known
-            known = self._added[newcomer] = grown
+        known = self._known_of(newcomer, len(kinds))
         values, self.guessed = known[: len(kinds)], False
         unknown = np.isnan(values) & used  # of most kinds that nobody has asked about there is no node any more
         if unknown.any():
@@ -129,9 +124,26 @@ class NodeCosts:
                 values, self.guessed = np.where(np.isnan(values), np.nanmax(values[ids[wanted]]), values), True
         return values
 
+    def added_to(self, newcomer: Resident, number: int, kinds: Sequence[Kind]) -> Floats:
+        """float64[1], the same of one kind alone, which is worked out in any case."""
+        known = self._known_of(newcomer, len(kinds))
+        if np.isnan(known[number]):
+            self._look_at(newcomer, {number}, kinds, known)
+        return known[number : number + 1]
+
     def renumbered(self) -> None:
         """Kinds have other numbers from now on."""
         self._added.clear()
+
+    def _known_of(self, newcomer: Resident, kinds: int) -> Floats:
+        """What a newcomer adds to each kind, not a number where nobody knows; room for `kinds` at least."""
+        known = self._added.get(newcomer)
+        if known is None or len(known) < kinds:
+            grown = np.full(max(64, 2 * kinds), np.nan)
+            if known is not None:
+                grown[: len(known)] = known
+            known = self._added[newcomer] = grown
+        return known
 
     def _look_at(self, newcomer: Resident, numbers: set[int], kinds: Sequence[Kind], known: Floats) -> bool:
         """Work out the costs of some kinds, as far as the effort for one pod goes; returns whether it was enough."""

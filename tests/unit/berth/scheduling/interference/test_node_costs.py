@@ -50,6 +50,29 @@ def test_it_is_what_the_best_pairings_differ_by(residents: list[Resident], newco
     assert added(own, newcomer, kind(*residents)) == [pytest.approx(max(0.0, expected))]
 
 
+@given(st.lists(PODS, min_size=1, max_size=4), st.sampled_from([A, B, C, D]), st.integers(0, 3))
+def test_of_one_kind_alone_it_is_the_same(residents: list[list[Resident]], newcomer: Resident, at: int) -> None:
+    own, kinds = costs(), [kind(*each) for each in residents]
+    number = at % len(kinds)
+    alone = own.added_to(newcomer, number, kinds)
+    looked_at = own.looked_at
+    assert (
+        alone.tolist() == own.added_to(newcomer, number, kinds).tolist() == [added(costs(), newcomer, *kinds)[number]]
+    )
+    assert own.looked_at == looked_at
+    assert added(own, newcomer, *kinds)[number] == alone[0]
+
+
+def test_it_says_whether_some_were_guessed() -> None:
+    judge = costs()
+    kinds = [kind(*[A] * (number % 3), *[D] * 2, layout=Layout((3000 + number,) * 8, True)) for number in range(60)]
+    added(judge, D, *kinds)
+    assert judge.guessed
+    for _ in kinds:
+        added(judge, D, *kinds)
+    assert not judge.guessed
+
+
 def test_equal_nodes_are_judged_once() -> None:
     judge = costs()
     ids = np.zeros(5000, dtype=np.int32)
