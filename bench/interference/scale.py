@@ -1,7 +1,11 @@
 """Time per pod of the planner with and without classes: ``python -m bench.interference.scale [--nodes] [--pods]``.
 
 Nodes have 2, 4 or 8 sockets of 16 CPUs; pods come one after another, of 20 workloads of four classes that request 1 to
-4 CPUs. The planner alone, without an API server; profiles take turns, and the median of the rounds counts.
+4 CPUs. The planner alone, without an API server; profiles take turns, and the median of the rounds counts. Python's
+garbage collector does not look at what was there before the first pod, as in the controller.
+
+The last column tells two versions that decide the same from others: it stands for the node, the value and the socket
+of every pod.
 """
 
 from __future__ import annotations
@@ -11,11 +15,13 @@ import gc
 import random
 import time
 from collections.abc import Sequence
+from hashlib import blake2b
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 from berth.api.interference import InterferenceClass
 from berth.api.labels import LABEL_INTERFERENCE_CLASS
+from berth.kube.memory import freeze_objects
 from berth.kube.objects import (
     Container,
     CustomObject,
@@ -41,6 +47,17 @@ TURN: Final = 50
 SCHEDULER: Final = "berth-scheduler"
 
 
+class Measured(NamedTuple):
+    """One choice in one round."""
+
+    seconds: float
+    """processor time of a pod"""
+    longest: float
+    """the longest time of one, in seconds"""
+    decisions: str
+    """stands for what was decided"""
+
+
 def cluster(count: int, policy: InterferencePolicy, drawn: random.Random) -> Cache:
     """Return a cache of nodes whose sockets are known."""
     cache = Cache(clock=time.monotonic, state=ClusterState(policies={SCHEDULER: policy}))
@@ -64,29 +81,31 @@ def pod(number: int, workload: int) -> Pod:
     )
 
 
-def run(
-    nodes: int, pods: int, seed: int, choices: Sequence[InterferencePolicy]
-) -> dict[InterferencePolicy, tuple[float, float]]:
-    """Return processor seconds per pod, and the longest time of one in seconds, by choice.
+def run(nodes: int, pods: int, seed: int, choices: Sequence[InterferencePolicy]) -> dict[InterferencePolicy, Measured]:
+    """Return what was measured by choice.
 
     They take turns, some pods each: whatever else the machine does meanwhile, it does to all.
     """
     drawn = random.Random(seed)
     coming = [pod(number, drawn.randrange(WORKLOADS)) for number in range(pods)]
-    planners = {
-        policy: Planner(cluster(nodes, policy, random.Random(seed)), Profile(interference=policy)) for policy in choices
-    }
-    gc.collect()
+    caches = {policy: cluster(nodes, policy, random.Random(seed)) for policy in choices}
+    planners = {policy: Planner(cache, Profile(interference=policy)) for policy, cache in caches.items()}
+    freeze_objects()
     taken, longest = dict.fromkeys(planners, 0.0), dict.fromkeys(planners, 0.0)
+    decided = {policy: blake2b(digest_size=4) for policy in choices}
     for turn in range(0, pods, TURN):
         for policy, planner in planners.items():
-            began = time.process_time()
+            outcomes, began = [], time.process_time()
             for each in coming[turn : turn + TURN]:
                 start = time.perf_counter()
-                planner.place_pod(each, None, NO_COSTS)
+                outcomes.append(planner.place_pod(each, None, NO_COSTS))
                 longest[policy] = max(longest[policy], time.perf_counter() - start)
             taken[policy] += time.process_time() - began
-    return {policy: (taken[policy] / pods, longest[policy]) for policy in planners}
+            for decision in (each for outcome in outcomes for each in outcome.decisions):
+                seat = caches[policy].state.sockets.seat(decision.pod.metadata.uid)
+                decided[policy].update(f"{decision.node} {decision.value} {seat and seat.socket}\n".encode())
+    gc.unfreeze()
+    return {policy: Measured(taken[policy] / pods, longest[policy], decided[policy].hexdigest()) for policy in planners}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -98,16 +117,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--choice", type=InterferencePolicy, help="one alone, beside Off")
     options = parser.parse_args(arguments)
     choices = [options.choice, InterferencePolicy.OFF] if options.choice else list(InterferencePolicy)
-    found: dict[InterferencePolicy, list[tuple[float, float]]] = {policy: [] for policy in choices}
+    found: dict[InterferencePolicy, list[Measured]] = {policy: [] for policy in choices}
     for number in range(options.rounds):
         for policy, result in run(options.nodes, options.pods, number, choices).items():
             found[policy].append(result)
-    base = median(seconds for seconds, _ in found[InterferencePolicy.OFF])
-    print(f"{'choice':<16}{'ms a pod':>10}{'pods/s':>10}{'slower':>10}{'longest ms':>12}")
+    base = median(each.seconds for each in found[InterferencePolicy.OFF])
+    print(f"{'choice':<16}{'ms a pod':>10}{'pods/s':>10}{'slower':>10}{'longest ms':>12}  decisions")
     for policy, rounds in found.items():
-        seconds, longest = (median(column) for column in zip(*rounds, strict=True))
+        seconds, longest = median(each.seconds for each in rounds), median(each.longest for each in rounds)
         print(
             f"{policy:<16}{1000 * seconds:>10.3f}{1 / seconds:>10.0f}{seconds / base - 1:>10.0%}{1000 * longest:>12.1f}"
+            f"  {' '.join(each.decisions for each in rounds)}"
         )
 
 

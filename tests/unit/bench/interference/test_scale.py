@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 
 import pytest
@@ -21,6 +22,14 @@ def test_one_choice_is_measured_beside_none(capsys: pytest.CaptureFixture[str]) 
     scale.main(["--nodes", "5", "--pods", "10", "--rounds", "1", "--choice", "LeastSlowdown"])
     _, *lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["LeastSlowdown", "Off"]
+
+
+def test_what_was_decided_is_the_same_each_time_and_another_for_other_pods() -> None:
+    once, again, other = (scale.run(5, 60, seed, list(InterferencePolicy)) for seed in (1, 1, 2))
+    for policy in InterferencePolicy:
+        assert once[policy].decisions == again[policy].decisions != other[policy].decisions
+    assert len({once[policy].decisions for policy in InterferencePolicy}) > 1
+    assert gc.get_freeze_count() == 0
 
 
 def test_every_pod_gets_a_node_and_a_socket() -> None:
