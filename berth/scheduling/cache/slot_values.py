@@ -18,11 +18,14 @@ KEPT: Final = 1 << 20
 
 
 class _Kept:
-    __slots__ = ("by_kind", "by_slot", "changes", "gaps")
+    __slots__ = ("by_kind", "by_slot", "changes", "gaps", "shown")
 
     def __init__(self, by_kind: Floats, by_slot: Floats, changes: int) -> None:
         self.by_kind = by_kind
         self.by_slot = by_slot
+        self.shown = by_slot.view()
+        """the same for others, who cannot write to it"""
+        self.shown.flags.writeable = False
         self.changes = changes
         self.gaps = bool(np.isnan(by_slot).any())
         """whether the value of any node may be missing"""
@@ -77,16 +80,15 @@ class SlotValues(Generic[K]):
         for kind, slots in missing.items():
             kept.learn(kind, find(kind), slots)
         kept.changes = self._column.changes
-        return None if kept.gaps and np.isnan(by_slot[wanted]).any() else by_slot
+        return None if kept.gaps and np.isnan(by_slot[wanted]).any() else kept.shown
 
     def put(self, key: Hashable, by_kind: Floats, ids: Ids) -> Floats:
         """Keep values by kind; returns float64[N], which nobody but `get` changes."""
-        found = by_kind.take(ids)
         self._kept.pop(key, None)
         if (len(self._kept) + 1) * len(ids) > KEPT:
             self._kept.clear()
-        self._kept[key] = _Kept(by_kind, found, self._column.changes)
-        return found
+        kept = self._kept[key] = _Kept(by_kind, by_kind.take(ids), self._column.changes)
+        return kept.shown
 
     def clear(self) -> None:
         """Forget all: kinds have other values."""

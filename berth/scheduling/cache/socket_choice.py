@@ -93,7 +93,7 @@ class SocketChoice:
     ) -> Floats:
         """float64[N], what the harm is worth that a newcomer adds; nodes that are not wanted may have any value.
 
-        It is kept: `worth` has to be the same each time, and nobody may write to what is returned.
+        It is kept, and changes when it is asked for again: `worth` has to be the same each time.
         """
         column, costs = self._sockets.kinds, self._current()
         if self._worth_by != (costs, worth):

@@ -32,7 +32,7 @@ from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workloa
 from berth.scheduling.interference.socket_costs import SocketCosts
 
 REMEMBERED: Final = 16_384
-"""Groups of pods, and workloads, whose harm is remembered: pods that come and go make others without end."""
+"""Groups of pods, and workloads, whose harm is remembered; of more it begins anew: others come and go without end."""
 COMPANIES: Final = 32
 """Workloads that are on one node together, of which what they cost on sockets is remembered, about 2 MB each."""
 MANY: Final = 8
@@ -55,12 +55,8 @@ class LeastSlowdown:
     """expected slowdowns"""
     likely: Sequence[Workload] = ()
     """workloads that may come next, as often as they do; without any a pod alone costs nothing"""
-    _harm: LRUCache[tuple[Workload, ...], float] = field(
-        default_factory=lambda: LRUCache(REMEMBERED), init=False, repr=False, compare=False
-    )
-    _alone: LRUCache[Workload, float] = field(
-        default_factory=lambda: LRUCache(REMEMBERED), init=False, repr=False, compare=False
-    )
+    _harm: dict[tuple[Workload, ...], float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _alone: dict[Workload, float] = field(default_factory=dict, init=False, repr=False, compare=False)
     _companies: LRUCache[tuple[tuple[Workload, bool], ...], SocketCosts] = field(
         default_factory=lambda: LRUCache(COMPANIES), init=False, repr=False, compare=False
     )
@@ -270,6 +266,8 @@ class LeastSlowdown:
             return self._harm_by_table(residents)
         found = self._harm.get(residents)
         if found is None:
+            if len(self._harm) >= REMEMBERED:
+                self._harm.clear()
             found = self._harm[residents] = self.model.harm(residents)
         return found
 
@@ -281,5 +279,7 @@ class LeastSlowdown:
             pairs = harms(np.array([excess(pod, other) for other in others], dtype=np.float64))
             pairs += harms(np.array([excess(other, pod) for other in others], dtype=np.float64))
             found = _RATHER_ALONE * float(np.average(pairs, weights=counts)) / 2 if others else 0.0
+            if len(self._alone) >= REMEMBERED:
+                self._alone.clear()
             self._alone[pod] = found
         return found

@@ -45,8 +45,8 @@ class InterferenceLeastSlowdown(ScorePlugin):
 
     def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """Harm that the pod adds; no opinion where no sockets are known, or on a pod without class."""
-        newcomer, cluster = self._newcomer(cycle, feasible), cycle.cluster
-        if newcomer is None:
+        newcomer, cluster = self._newcomer(cycle), cycle.cluster
+        if newcomer is None or not feasible.any():
             return None
         harm, ids = cluster.socket_choice.added_harm(newcomer, cluster.node_index, cluster.size, feasible)
         return harm.take(ids)
@@ -57,11 +57,11 @@ class InterferenceLeastSlowdown(ScorePlugin):
 
     def normalized(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """The same, worked out for each kind of node, and kept where no other pod came."""
-        newcomer, cluster = self._newcomer(cycle, feasible), cycle.cluster
-        if newcomer is None:
+        newcomer, cluster, count = self._newcomer(cycle), cycle.cluster, np.count_nonzero(feasible)
+        if newcomer is None or not count:
             return None
         points = cluster.socket_choice.harm_worth(newcomer, cluster.node_index, cluster.size, feasible, _points)
-        return points if feasible.all() else percentages(points, feasible)
+        return points if count == len(feasible) else percentages(points, feasible)
 
     def joint_cost(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """The weighted harm beside the pods that are there."""
@@ -69,10 +69,10 @@ class InterferenceLeastSlowdown(ScorePlugin):
         return None if harm is None else self.cost_weight * harm
 
     @staticmethod
-    def _newcomer(cycle: CycleState, feasible: Bools) -> Resident | None:
-        """What the pod is for others on its socket; None where there is nothing to say."""
+    def _newcomer(cycle: CycleState) -> Resident | None:
+        """What the pod is for others on its socket; None without class, and where no sockets are known."""
         cluster = cycle.cluster
-        if not cluster.sockets.active or not feasible.any():
+        if not cluster.sockets.active:
             return None
         return cluster.resident(cycle.pod.template, owner_of(cycle.pod.pod))
 

@@ -128,6 +128,9 @@ def test_everybody_has_values_of_his_own_until_all_are_forgotten() -> None:
     one, other = world.read("x"), world.read("y")
     assert one is not other
     assert world.read("x") is one
+    for found in (one, world.read("z")):
+        with pytest.raises(ValueError, match="read-only"):
+            found[0] = 1.0
     world.values.clear()
     assert world.read("x") is not one
 
