@@ -95,6 +95,7 @@ def lied_to(latency: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> 
         eventually(
             lambda: {node.node for node in application.status().nodes if node.p50_microseconds},
             accept=NODES.keys().__eq__,
+            timeout=330,  # an agent that could not reach a controller again and again tries every five minutes
             what="figures of all nodes",
         )
         application.want(hardMaxLatency=HARD, softMaxLatency=SOFT)
