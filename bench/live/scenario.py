@@ -9,13 +9,14 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
+import msgspec
 import psutil
 
 from bench.live.availability import judged
 from bench.live.workload import application, services
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
-from berth.kube.objects import Node
+from berth.kube.objects import Node, Pod
 from berth.kube.reflector import Reflector
 from berth.kube.resources import APP_GROUPS, NAMESPACES, PODS, SERVICES
 from berth.network.costs import NetworkCosts
@@ -110,8 +111,14 @@ def until_idle(pid: int, *, seconds: float = 0.5) -> None:
             return
 
 
-async def create_all(client: ApiClient, namespace: str, *, scheduler: str, groups: int, replicas: int) -> int:
-    """Create the applications' AppGroups, Services of several replicas, then all pods; returns the number of pods."""
+async def create_all(
+    client: ApiClient, namespace: str, *, scheduler: str, groups: int, replicas: int, log: PodLog | None = None
+) -> int:
+    """Create the applications' AppGroups, Services of several replicas, then all pods, noted in `log`.
+
+    Returns:
+        The number of pods.
+    """
     await client.create(NAMESPACES, {"metadata": {"name": namespace}})
     applications = [
         application(f"{namespace}-{number:04d}", scheduler=scheduler, replicas=replicas) for number in range(groups)
@@ -120,7 +127,13 @@ async def create_all(client: ApiClient, namespace: str, *, scheduler: str, group
     pods = [pod for _, members in applications for pod in members]
     called = services(pods) if replicas > 1 else []
     await in_parallel([lambda s=service: client.create(SERVICES, s, namespace=namespace) for service in called])
-    await in_parallel([lambda p=pod: client.create(PODS, p, namespace=namespace) for pod in pods])
+
+    async def create(pod: dict[str, Any]) -> None:
+        answer = await client.create(PODS, pod, namespace=namespace)
+        if log is not None:
+            log.answered(msgspec.json.decode(answer, type=Pod).metadata.uid)
+
+    await in_parallel([partial(create, pod) for pod in pods])
     return len(pods)
 
 
@@ -187,7 +200,7 @@ async def run(
     progress = asyncio.Event()
     watch.add_batch_handler(progress.set)
     following = asyncio.create_task(watch.run())
-    create = partial(create_all, client, namespace, scheduler=scheduler, groups=groups, replicas=replicas)
+    create = partial(create_all, client, namespace, scheduler=scheduler, groups=groups, replicas=replicas, log=log)
     try:
         await watch.synced.wait()
         if load == "backlog":

@@ -147,6 +147,7 @@ class Executor:
         async def create(pod: manifests.NewPod) -> None:
             meta = await writing.create_pod(self.client, pod, namespace=namespace)
             one = Created(meta["uid"], meta["name"], namespace, meta.get("labels", {}))
+            self.observer.pods.answered(one.uid)
             made.append(one)
             start = self._collecting
             if measuring or (start is not None and one.selected(start.namespaces, start.label_selector)):

@@ -24,13 +24,17 @@ class PodLog:
     """Times of every pod, by uid, as the benchmark's own watch saw them."""
 
     created: dict[str, float] = field(default_factory=dict)
-    """when the pod first appeared"""
+    """when the pod first appeared, or its creation was answered if that was earlier"""
     bound: dict[str, float] = field(default_factory=dict)
     """when it first had a node"""
     pods: dict[str, Pod] = field(default_factory=dict)
     """newest state"""
     rebound: int = 0
     """pods whose node changed after they had one: must stay 0"""
+
+    def answered(self, uid: str) -> None:
+        """The pod's creation was answered; a watch that lags would have it created later, and sooner bound."""
+        self.created.setdefault(uid, time.monotonic())
 
     def note(self, _old: Pod | None, pod: Pod | None) -> None:
         """Handler of the watch."""

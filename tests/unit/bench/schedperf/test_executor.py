@@ -17,6 +17,7 @@ from bench.schedperf.executor import Executor, ticks
 from bench.schedperf.operations import LeftOutError, Operation
 from bench.schedperf.source import Case
 from berth.kube.resources import Resource
+from hack.harness.observe import PodLog
 
 
 class Server:
@@ -56,6 +57,7 @@ class Observed:
 
     def __init__(self) -> None:
         self.waits: list[tuple[str, int]] = []
+        self.pods = PodLog()
 
     async def all_bound(self, uids: Collection[str]) -> None:
         self.waits.append(("bound", len(uids)))
@@ -116,6 +118,7 @@ async def test_pods_are_in_the_namespace_of_their_operation_and_waited_for(run: 
         "own",
     ]
     assert run.observed.waits == [("bound", 2), ("bound", 3)]
+    assert len(run.observed.pods.created) == 5  # as their creation was answered, without a watch
     assert run.executor.measured == set()
 
 
