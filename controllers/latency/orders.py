@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -52,6 +53,8 @@ class Orders:
         self._rounds: dict[str, _Round] = {}
         self._missed: dict[str, frozenset[str]] = {}
         self._come: set[str] = set()
+        # An agent may tell what another controller had asked for, which counted from one as well.
+        self._name = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
     def ask(self, policy: str, nodes: Iterable[str], addresses: Iterable[str]) -> None:
@@ -59,7 +62,7 @@ class Orders:
         self._end(policy)
         asked = self._rounds[policy] = _Round(self._clock() + PATIENCE)
         for node, address in itertools.product(nodes, tuple(addresses)):
-            order = ProbeOrder(id=str(next(self._numbers)), address=address)
+            order = ProbeOrder(id=f"{self._name}-{next(self._numbers)}", address=address)
             asked.ids.add(order.id)
             self._sent[order.id] = Sent(policy, node, address)
             waiting = self._waiting.setdefault(node, {})
@@ -130,7 +133,7 @@ class Orders:
     def agents_came(self, policy: str) -> bool:
         """Return whether an agent has come since that nobody fetched what a policy had asked for: it may ask again.
 
-        It is told once. Agents that have met no controller wait for minutes before they look for one again.
+        It is told once. Agents that cannot reach a controller come when they can again.
         """
         if policy not in self._come:
             return False

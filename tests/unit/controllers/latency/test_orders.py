@@ -133,7 +133,8 @@ async def test_who_fetches_too_late_is_asked_again(orders: Orders, clock: Clock)
 
 async def test_what_is_answered_before_it_was_fetched_does_no_harm(orders: Orders) -> None:
     orders.ask(POLICY, ["a"], ["203.0.113.7"])
-    assert orders.answer("a", ProbeAnswer("1")) is not None
+    [number] = orders._sent
+    assert orders.answer("a", ProbeAnswer(number)) is not None
     assert len(await orders.wait("a", 0)) == 1
 
 
@@ -172,3 +173,12 @@ async def test_two_that_wait_for_one_node_are_both_woken(orders: Orders) -> None
     orders.ask(POLICY, ["a"], ["203.0.113.7"])
     found = await asyncio.gather(*waiting)
     assert sorted(len(each) for each in found) == [0, 1]
+
+
+async def test_what_another_controller_asked_for_is_no_answer(orders: Orders, clock: Clock) -> None:
+    """An agent tells it to whoever leads next, whose first order is about somebody else."""
+    before = Orders(clock)
+    before.ask(POLICY, ["a"], ["203.0.113.7"])
+    [order] = await before.wait("a", 0)
+    orders.ask(POLICY, ["a"], ["203.0.113.8"])
+    assert orders.answer("a", ProbeAnswer(order.id, (9_000,))) is None
