@@ -10,7 +10,7 @@ from agents.node.settings import NodeSettings
 from agents.node.throughput.duty import ThroughputDuty
 from agents.node.users.duty import UserDuty
 from berth.runtime.component import ComponentContext, run_together
-from berth.runtime.measuring.published import PublishedServer
+from berth.runtime.measuring.published import FollowedServer
 
 
 class NodeAgent:
@@ -23,10 +23,11 @@ class NodeAgent:
         node = settings.name or socket.gethostname().lower()
         self._bandwidth = BandwidthDuty(context.client, settings, node)
         self._throughput = ThroughputDuty(settings, lambda: self._probing.addresses)
-        server = None
-        if settings.latency_token_file is not None:
-            server = PublishedServer(context.client, settings.namespace, settings.latency_token_file)
-        self._users = UserDuty(server)
+        self._users = UserDuty(
+            FollowedServer(context.client, settings.namespace, settings.latency_token_file)
+            if settings.latency_token_file is not None
+            else None
+        )
         self._probing = ProbingDuty(
             context, settings, node, self._bandwidth.report, self._throughput.found, self._users.found
         )

@@ -2,8 +2,8 @@
 
 Whoever asks shows the token of its service account, bound to its pod and made for :data:`AUDIENCE`; by that the
 controller knows which pod, and which node, speaks. Where the controller is stands in a ConfigMap, :data:`CONFIGMAP`,
-to be read again when it does not answer; 429 and 503 have a Retry-After. Users are keyed hashes. The address of a
-user is told for reverse probes alone, and only where the policy allows these.
+to be read again when it does not answer, or followed; 429 and 503 have a Retry-After. Users are keyed hashes. The
+address of a user is told for reverse probes alone, and only where the policy allows these.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ CONFIGMAP_URL: Final = "url"
 """Its key for the address of the controller that leads, such as ``https://10.0.0.7:8443``."""
 CONFIGMAP_CA: Final = "ca.crt"
 """Its key for the certificate that the controller shows, in PEM: trust it and no other."""
+CONFIGMAP_INSTANCE: Final = "instance"
+"""Its key for a random name of the controller's process: one that begins anew at the same address has another."""
 SERVER_NAME: Final = "berth-latency"
 """Name in that certificate, to be expected whatever the address."""
 PROBES_WAIT: Final = 30.0

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import structlog
 
-from berth.api.latency_exchange import CONFIGMAP, CONFIGMAP_CA, CONFIGMAP_URL
+from berth.api.latency_exchange import CONFIGMAP, CONFIGMAP_CA, CONFIGMAP_INSTANCE, CONFIGMAP_URL
 from berth.api.latencypolicy import MANAGER
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
@@ -107,13 +107,13 @@ async def load_identity(client: ApiClient, namespace: str, now: datetime) -> Ide
     raise NoKeysError(f"Secret {namespace}/{SECRET} has no keys although they were just written; take its data away")
 
 
-async def publish(client: ApiClient, namespace: str, url: str, certificate: bytes) -> None:
-    """Write where the endpoint is, and what to trust."""
+async def publish(client: ApiClient, namespace: str, url: str, certificate: bytes, instance: str) -> None:
+    """Write where the endpoint is, what to trust, and which process it is."""
     body = {
         "apiVersion": CONFIGMAPS.api_version,
         "kind": CONFIGMAPS.kind,
         "metadata": {"name": CONFIGMAP, "namespace": namespace},
-        "data": {CONFIGMAP_URL: url, CONFIGMAP_CA: certificate.decode()},
+        "data": {CONFIGMAP_URL: url, CONFIGMAP_CA: certificate.decode(), CONFIGMAP_INSTANCE: instance},
     }
     await client.apply(CONFIGMAPS, CONFIGMAP, body, field_manager=MANAGER, namespace=namespace)
 
@@ -122,9 +122,10 @@ async def keep_published(
     client: ApiClient, namespace: str, url: str, certificate: bytes, told: Told, *, every: float = PUBLISH_SECONDS
 ) -> NoReturn:
     """Write it now, and again after so many seconds, whatever became of it: nobody would find the endpoint any more."""
+    instance = secrets.token_hex(8)
     while True:
         try:
-            await publish(client, namespace, url, certificate)
+            await publish(client, namespace, url, certificate, instance)
         except (ApiError, *TRANSPORT_ERRORS) as error:
             text = str(error) or repr(error)
             log.warning("where to find the endpoint cannot be written", configmap=CONFIGMAP, error=text)

@@ -204,7 +204,7 @@ def test_latency_says_again_where_it_is_after_somebody_has_deleted_that(secured:
     api.close()
 
 
-KEPT = {"secrets": {"tls.crt", "tls.key", "users.key"}, "configmaps": {"url", "ca.crt"}}
+KEPT = {"secrets": {"tls.crt", "tls.key", "users.key"}, "configmaps": {"url", "ca.crt", "instance"}}
 """What the latency controller writes into objects that the manifests have."""
 
 FORBIDDEN = [

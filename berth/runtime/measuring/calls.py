@@ -73,6 +73,16 @@ class ReportServer:
         return Endpoint(self.url, certificates, None)
 
 
+class ChangingServer(Server, Protocol):
+    """Hears of it when there is another controller, while it runs."""
+
+    def another(self) -> asyncio.Event:
+        """Return what is set once there is another than now."""
+
+    async def run(self) -> None:
+        """Follow where it is until cancelled."""
+
+
 class RefusedError(ValueError):
     """The controller answered otherwise than with 200."""
 

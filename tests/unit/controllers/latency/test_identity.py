@@ -64,7 +64,8 @@ async def test_where_the_endpoint_is_stays_written_whatever_becomes_of_a_write(r
                 await thrice.wait()
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-    assert written[:3] == [{"url": "https://a:1", "ca.crt": "pem"}] * 3
+    assert written[:3] == [{"url": "https://a:1", "ca.crt": "pem", "instance": written[0]["instance"]}] * 3
+    assert written[0]["instance"]
     problem = "where to find it cannot be written to ConfigMap berth-system/berth-latency: 403 Forbidden: words"
     assert told[:3] == [problem if n == refused else None for n in (1, 2, 3)]
 

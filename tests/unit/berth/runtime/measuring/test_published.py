@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from berth.api.latency_exchange import CONFIGMAP, CONFIGMAP_CA, CONFIGMAP_URL, SERVER_NAME
+from berth.api.latency_exchange import CONFIGMAP, CONFIGMAP_CA, CONFIGMAP_INSTANCE, CONFIGMAP_URL, SERVER_NAME
 from berth.kube.client import ApiClient
 from berth.runtime.measuring.calls import Endpoint
-from berth.runtime.measuring.published import PublishedServer
-from tests.support.api_server import Answer, ApiServer, api_server, refusal
+from berth.runtime.measuring.published import FollowedServer, PublishedServer
+from tests.support.api_server import Answer, ApiServer, Request, api_server, refusal
+from tests.support.kube import running, until
 
 TOKEN = Path("/token")
 
@@ -56,3 +61,105 @@ async def test_it_is_read_once_and_again_when_it_does_not_answer() -> None:
 async def test_what_does_not_say_it(answer: Answer, says: str) -> None:
     with api_server(lambda _: answer) as server, pytest.raises(ValueError, match=says):
         await ask(server, False)
+
+
+class Watched:
+    """An API server whose ConfigMap is followed."""
+
+    def __init__(self, **data: str) -> None:
+        self.version = 1
+        self.items: list[dict[str, Any]] = []
+        self.refused = False
+        self.told: list[int] = []
+        if data:
+            self.write(**data)
+
+    def write(self, **data: str) -> None:
+        """Write it."""
+        self.version += 1
+        found = published(**data)
+        found["metadata"] |= {"uid": "u", "resourceVersion": str(self.version)}
+        self.items = [found]
+
+    def answer(self, request: Request) -> Answer:
+        """List, watch or read; a watch tells at once what there is, and ends."""
+        named = request.path.partition("?")[0].endswith(f"/{CONFIGMAP}")
+        if named:
+            return Answer(200, self.items[0]) if self.items else refusal(404, "NotFound")
+        if self.refused:
+            return refusal(403, "Forbidden")
+        assert f"metadata.name%3D{CONFIGMAP}" in request.path
+        if "watch=" not in request.path:
+            return Answer(200, {"metadata": {"resourceVersion": str(self.version)}, "items": self.items})
+        self.told.append(self.version)
+        lines = [json.dumps({"type": "MODIFIED", "object": item}).encode() + b"\n" for item in self.items]
+        return Answer(200, b"".join(lines))
+
+
+@asynccontextmanager
+async def following(watched: Watched) -> AsyncIterator[FollowedServer]:
+    with api_server(watched.answer) as server:
+        async with ApiClient(server.connection(), user_agent="test") as client:
+            found = FollowedServer(client, "berth-system", TOKEN)
+            async with asyncio.timeout(60), running(found.run()):
+                yield found
+
+
+def stated(number: int, instance: str = "") -> dict[str, str]:
+    found = {CONFIGMAP_URL: f"https://192.0.2.{number}", CONFIGMAP_CA: "certificate"}
+    return {**found, CONFIGMAP_INSTANCE: instance} if instance else found
+
+
+async def test_one_that_is_there_from_the_beginning_is_no_other() -> None:
+    async with following(Watched(**stated(1))) as server:
+        first = server.another()
+        assert (await server.endpoint(again=False)).url == "https://192.0.2.1"
+        assert not first.is_set()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(stated(1), stated(2), id="another address"),
+        pytest.param(stated(1, "a"), stated(1, "b"), id="begun anew at the same address"),
+        pytest.param(stated(1), stated(1) | {CONFIGMAP_CA: "renewed"}, id="another certificate"),
+        pytest.param({}, stated(1), id="the first"),
+        pytest.param(stated(1) | {CONFIGMAP_CA: ""}, stated(1), id="one that was not to be believed"),
+    ],
+)
+async def test_another_is_heard_of(before: dict[str, str], after: dict[str, str]) -> None:
+    watched = Watched(**before)
+    async with following(watched) as server:
+        if before.get(CONFIGMAP_CA):
+            assert (await server.endpoint(again=False)).url == before[CONFIGMAP_URL]
+        else:
+            with pytest.raises(ValueError, match="does not say where"):
+                await server.endpoint(again=False)
+        another = server.another()
+        watched.write(**after)
+        await another.wait()
+        found = await server.endpoint(again=False)
+        assert found == Endpoint(after[CONFIGMAP_URL], after[CONFIGMAP_CA].encode(), SERVER_NAME)
+        assert server.another() is not another
+
+
+async def test_what_says_nothing_new_and_what_is_taken_away_ends_nothing() -> None:
+    watched = Watched(**stated(1, "a"))
+    async with following(watched) as server:
+        await server.endpoint(again=False)
+        another = server.another()
+        for data in (stated(1, "a"), {}, {CONFIGMAP_URL: "nonsense"}):
+            watched.write(**data)
+            # Whoever asks again has taken in what it was told before.
+            await until(lambda: watched.told.count(watched.version) > 1, what="a look at it")
+            assert (await server.endpoint(again=True)).url == "https://192.0.2.1"
+        assert not another.is_set()
+
+
+async def test_with_rights_to_read_it_alone_it_is_read() -> None:
+    watched = Watched(**stated(1))
+    watched.refused = True
+    async with following(watched) as server:
+        assert (await server.endpoint(again=False)).url == "https://192.0.2.1"
+        watched.write(**stated(2))
+        assert [(await server.endpoint(again=again)).url[-1] for again in (False, True)] == ["1", "2"]
