@@ -11,6 +11,7 @@ from typing import Any, Final
 import structlog
 from aiohttp import StreamReader, web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
@@ -37,6 +38,9 @@ MOST_AROUND_BYTES: Final = MAX_FIELD_BYTES + MAX_HEAD_BYTES
 """Bytes of a head, and of what is around the chunks of a body, from which on no more are read."""
 
 
+_END: Final = b"\r\n\r\n"
+
+
 def _without_clients(record: logging.LogRecord) -> bool:
     """Keep faults of ours, without the client's address; what clients do wrong is theirs, and quotes what they sent."""
     error = record.exc_info[1] if record.exc_info else None
@@ -60,11 +64,13 @@ class MalformedBodyError(web.RequestPayloadError, ConnectionError):
 class _Connection(RequestHandler):
     """aiohttp's connection, with what that leaves out.
 
-    A body that turns out to be malformed is told to whoever reads it, who would wait for the rest. And a head is
-    refused before it is all there: each client could have a hundred fields of the greatest length kept.
+    A body that turns out to be malformed is told to whoever reads it, who would wait for the rest. A head is refused
+    before it is all there: each client could have a hundred fields of the greatest length kept. And its parser drops
+    what came in one piece with a request that asks for an upgrade which it does not know, behind that: the client is
+    told that this request is the last, and so asks again for the others (RFC 9112, 9.3.2).
     """
 
-    __slots__ = ("_around", "_body", "_over", "_seen")
+    __slots__ = ("_around", "_body", "_end", "_over", "_rest", "_seen")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -72,6 +78,8 @@ class _Connection(RequestHandler):
         self._body: StreamReader = EMPTY_PAYLOAD  # of the last request
         self._seen = (0, 0)  # requests, and bytes of that body
         self._around = 0  # bytes since then that belong to no body
+        self._rest = 0  # bytes still to come of the body of a request behind which all is dropped
+        self._end = b""  # of what came last: a head may end in two pieces
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
@@ -89,8 +97,8 @@ class _Connection(RequestHandler):
         if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
             self._refused("the body is malformed")
             return
-        if self._request_count != self._seen[0] and self._messages:
-            self._body = self._messages[-1][1]
+        self._look(self._end + data, self._request_count - self._seen[0], len(data))
+        self._end = data[-3:]
         seen = (self._request_count, self._body.total_bytes)
         self._around = self._around + len(data) if seen == self._seen else 0
         self._seen = seen
@@ -102,10 +110,68 @@ class _Connection(RequestHandler):
                     self._waiter.set_result(None)
             self._refused(text)
 
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """End a request; behind an upgrade that was declined it is here that the rest is parsed."""
+        tail, before = self._message_tail, self._request_count
+        found = await super().finish_response(request, resp, start_time)
+        if self._request_count > before and self._messages:
+            self._look(tail, self._request_count - before, len(tail))
+            self._end = tail[-3:]
+            self._seen, self._around = (self._request_count, self._body.total_bytes), 0
+        return found
+
+    def _look(self, data: bytes, new: int, came: int) -> None:
+        """See what the last requests are.
+
+        Args:
+            data: what came, and a little of what came before.
+            new: how many requests have come with it.
+            came: bytes of it that have just come.
+        """
+        if new and self._messages:
+            message, self._body = self._messages[-1]
+            self._rest = 0
+            if isinstance(message, _ErrInfo) or not message.upgrade or _is_websocket(message):
+                return
+            if message.chunked:  # nobody knows where it will end
+                self._last()
+                return
+            self._rest = int(message.headers.get("Content-Length", 0)) - _behind_head(data, new)
+        elif self._rest > 0:
+            self._rest -= came
+        if self._rest < 0:
+            self._last()
+            self._over = True
+
+    def _last(self) -> None:
+        """Have the client told that the request that came last is the last."""
+        self._rest = 0
+        request = self._current_request
+        if self._messages:
+            message, body = self._messages[-1]
+            if not isinstance(message, _ErrInfo):  # which ends it by itself
+                self._messages[-1] = (message._replace(should_close=True), body)
+        elif request is not None:
+            request._message = request._message._replace(should_close=True)
+        else:
+            self.close()
+
     def _refused(self, text: str) -> None:
         self._over = True
         if not self._body.is_eof():
             self._body.set_exception(MalformedBodyError(text))
+
+
+def _is_websocket(message: RawRequestMessage) -> bool:
+    """Whether it asks for the upgrade that the parser knows, behind which nothing is dropped."""
+    return message.headers.get("Upgrade", "").lower() == "websocket"
+
+
+def _behind_head(data: bytes, heads: int) -> int:
+    """How many bytes are behind the last of so many heads, at the most."""
+    return len(data.split(_END, heads)[-1])
 
 
 class ProxyServer:

@@ -1,0 +1,124 @@
+"""What comes behind a request that asks for an upgrade which it does not get: it is answered, or the client is told
+that it is not, and no client waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.support.proxying import Visit, application, get, proxy, read_body, status_of
+
+H2C = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: x")
+WEBSOCKET = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: k", "Sec-WebSocket-Version: 13")
+NEXT = get("/next")
+BODY = b"a=1\r\n\r\nb=2"
+
+
+def post(*fields: str) -> bytes:
+    return get("/", *H2C, *fields, method="POST", last=False)
+
+
+LENGTH = f"Content-Length: {len(BODY)}"
+CHUNKED = b"%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY)
+
+
+async def echo(visit: Visit) -> None:
+    while True:
+        head = await visit.head()
+        body = await read_body(visit, head) if head.startswith(b"POST") else b"hi"
+        await visit.say(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "body"),
+    [
+        pytest.param([get("/", *H2C, last=False) + NEXT], b"hi", id="at once"),
+        pytest.param([get("/", *H2C, last=False)[:-3], b"\n\r\n" + NEXT], b"hi", id="the head in two pieces"),
+        pytest.param([get("/before", last=False) + get("/", *H2C, last=False) + NEXT], b"hi", id="behind another"),
+        pytest.param([post(LENGTH) + BODY + NEXT], BODY, id="behind its body"),
+        pytest.param([post(LENGTH), BODY[:3], BODY[3:] + NEXT], BODY, id="behind the rest of its body"),
+        pytest.param([post("Transfer-Encoding: chunked") + CHUNKED + NEXT], BODY, id="behind chunks"),
+        pytest.param([post("Transfer-Encoding: chunked"), CHUNKED + NEXT], BODY, id="behind later chunks"),
+        pytest.param([get("/", *H2C, last=False) + NEXT[:20], NEXT[20:]], b"hi", id="a part of it"),
+    ],
+)
+async def test_what_is_behind_is_answered_or_the_client_is_told_to_ask_again(pieces: list[bytes], body: bytes) -> None:
+    async with (
+        asyncio.timeout(30),
+        application(echo) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            for _ in range(50):  # so that they come one by one
+                await asyncio.sleep(0)
+        answers = (await reader.read()).split(b"HTTP/1.1 ")[1:]
+        assert [status_of(b" " + answer) for answer in answers] == [200] * len(answers)
+        assert body in answers[-1] or body in answers[-2]
+        assert b"Connection: close" in answers[-1]
+        # What is not answered has not been sent on either.
+        assert len(app.heads) == len(answers)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param([get("/", *H2C, last=False)], id="without body"),
+        pytest.param([post(LENGTH) + BODY], id="with its body"),
+        pytest.param([post(LENGTH), BODY], id="before its body"),
+        pytest.param([post(LENGTH) + BODY[:5], BODY[5:]], id="with a part of its body"),
+    ],
+)
+async def test_the_connection_stays_where_nothing_is_behind(pieces: list[bytes]) -> None:
+    """Clients of the Java runtime ask for an upgrade with each connection."""
+    async with (
+        asyncio.timeout(30),
+        application(echo) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        for _ in range(3):
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+                for _ in range(50):
+                    await asyncio.sleep(0)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert (status_of(head), b"Connection: close" in head) == (200, False)
+            await reader.readexactly(int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0]))
+        assert len(app.heads) == 3
+
+
+@pytest.mark.parametrize("size", [3, 300_000], ids=["a short body", "a long body"])
+async def test_a_body_behind_a_websocket_that_is_declined_arrives(size: int) -> None:
+    body = b"x" * size
+    asked = get("/", f"Content-Length: {size}", method="POST") + body
+    async with (
+        asyncio.timeout(30),
+        application(echo) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        writer.write(get("/", *WEBSOCKET, last=False) + asked)
+        answers = (await reader.read()).split(b"HTTP/1.1 ")[1:]
+        assert [status_of(b" " + answer) for answer in answers] == [200, 200]
+        assert answers[1].endswith(body)
+
+
+async def test_a_malformed_body_behind_a_websocket_that_is_declined_is_refused_at_once() -> None:
+    async with (
+        asyncio.timeout(30),
+        application(echo) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        asked = get("/", "Transfer-Encoding: chunked", method="POST") + b"3\r\n"
+        writer.write(get("/", *WEBSOCKET, last=False) + asked)
+        while len(app.heads) < 2:
+            await asyncio.sleep(0.01)
+        writer.write(b"abcrubbish\r\n")
+        assert (await reader.readuntil(b"hi"))[:12] == b"HTTP/1.1 200"
+        assert status_of(await reader.readline()) == 400
