@@ -50,5 +50,7 @@ def associate(
             if unknown or (row[best] > wanted and not (far > limit >= row[best])):
                 best = nodes.index(mine.node)
         kept[user] = Association(user=user, node=nodes[best], last_seen_time=whole(table.seen(user)))
-    last = sorted(kept.values(), key=lambda each: each.last_seen_time, reverse=True)[:MAX_ASSOCIATIONS]
+    # Who is pushed out of the table by others comes after those who are there: a flood of users who come once.
+    last = sorted(kept.values(), key=lambda each: (each.user in table, each.last_seen_time), reverse=True)
+    last = last[:MAX_ASSOCIATIONS]
     return tuple(sorted(last, key=lambda each: each.user))

@@ -30,6 +30,10 @@ RETURNING: Final = timedelta(seconds=30)
 """How long users who have a pod are awaited by a table that has just begun: meters tell of them with each request."""
 ENOUGH: Final = 3
 """Round trips from which on a user's own count: one alone may be a spike, and others of the place know better."""
+KNOWN_AFTER: Final = timedelta(seconds=2)
+"""How long after the first time a user has to be heard of again to be no newcomer any more: made-up ones are not."""
+NEWCOMERS: Final = MAX_ASSOCIATIONS // 5
+"""Places that newcomers may take from others; beyond that they push out each other."""
 _NOBODY: Final[Mapping[str, str]] = {}
 
 
@@ -51,11 +55,12 @@ class _User:
 
 
 class UserTable:
-    """The users of a policy; those heard of last, a thousand at most."""
+    """The users of a policy, a thousand at most: those heard of last, of whom a flood of newcomers pushes out few."""
 
     def __init__(self, begun: datetime | None = None) -> None:
         """Begin with nobody; `begun` is when, None for long ago."""
         self._users: OrderedDict[str, _User] = OrderedDict()
+        self._newcomers: OrderedDict[str, None] = OrderedDict()
         self._begun = begun
         self._shared: Mapping[str, str] = {}
         self.waiting: datetime | None = None
@@ -87,13 +92,28 @@ class UserTable:
         """
         known = self._users.get(user)
         new = known is None or known.place != place
+        if known is None:
+            self._newcomers[user] = None
         if known is None or new:
             known = self._users[user] = _User(place, now, now)
         known.seen = max(known.seen, now)
         self._users.move_to_end(user)
+        if user in self._newcomers:
+            self._newcomers.move_to_end(user)
+            if now - known.since >= KNOWN_AFTER:
+                del self._newcomers[user]
         while len(self._users) > MAX_ASSOCIATIONS:
-            self._users.popitem(last=False)
+            self._drop()
         return new
+
+    def _drop(self) -> None:
+        """Let go of one user."""
+        if len(self._newcomers) > NEWCOMERS:
+            user, _ = self._newcomers.popitem(last=False)
+            del self._users[user]
+        else:
+            user, _ = self._users.popitem(last=False)
+            self._newcomers.pop(user, None)
 
     def share(self, shared: Mapping[str, str]) -> None:
         """Say under which names nodes are measured, by node; those that are left out are by their own.
@@ -125,6 +145,7 @@ class UserTable:
             known.measured.update({each.node: each._replace(time=now) for each in late})
         for user in [user for user, known in self._users.items() if now - known.seen > expiry]:
             del self._users[user]
+            self._newcomers.pop(user, None)
 
     def awaited(self, now: datetime, nodes: Iterable[str], former: Mapping[str, str] = _NOBODY) -> datetime | None:
         """Return until when to wait for measurements of new users; None if that is over, or all are there.

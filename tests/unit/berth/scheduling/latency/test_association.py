@@ -62,3 +62,14 @@ def test_a_status_keeps_the_associations_of_those_heard_of_last() -> None:
     assert len(found) == MAX_ASSOCIATIONS
     assert {each.last_seen_time for each in before} - {each.last_seen_time for each in found} == set()
     assert list(found) == sorted(found, key=lambda each: each.user)
+
+
+def test_who_is_known_keeps_the_association_in_a_flood_of_users_who_come_once() -> None:
+    table = UserTable()
+    before = [Association(user=f"made up {at}", node="a", last_seen_time=later(9)) for at in range(MAX_ASSOCIATIONS)]
+    before.append(Association(user="u", node="b", last_seen_time=NOW))
+    table.see("u", "east", later(5))
+    table.observe("u", [measured("b", 10, 5)])
+    found = associate(before, table, table.costs(NODES), NODES, {"a", "b"}, SPEC, later(10))
+    assert {each.user: each.node for each in found}["u"] == "b"
+    assert len(found) == MAX_ASSOCIATIONS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from berth.api.latencypolicy import MAX_ASSOCIATIONS, MAX_MICROSECONDS
-from berth.scheduling.latency.user_table import LONGEST, PATIENCE, UserTable
+from berth.scheduling.latency.user_table import KNOWN_AFTER, LONGEST, NEWCOMERS, PATIENCE, UserTable
 from berth.scheduling.latency.window import Measurement
 from tests.support.latency import METER, NOW, PROBE, later, measured
 
@@ -131,6 +131,31 @@ def test_a_flood_of_new_users_drops_those_heard_of_longest_ago() -> None:
 
 
 # Nodes that share what is measured
+
+
+def test_a_flood_of_users_who_come_once_leaves_those_who_are_known() -> None:
+    users = UserTable()
+    for at in (0.0, KNOWN_AFTER.total_seconds()):
+        for number in range(20):
+            users.see(f"u{number}", "east", later(at))
+    for number in range(5000):
+        users.see(f"made up {number}", "west", later(3 + number / 1000))
+    assert all(f"u{number}" in users for number in range(20))
+    assert all(f"made up {number}" in users for number in range(5000 - MAX_ASSOCIATIONS + 20, 5000))
+    assert len(users) == MAX_ASSOCIATIONS
+
+
+def test_where_all_places_are_taken_newcomers_take_some_and_push_out_each_other() -> None:
+    users = UserTable()
+    for at in (0.0, KNOWN_AFTER.total_seconds()):
+        for number in range(MAX_ASSOCIATIONS):
+            users.see(f"u{number}", "east", later(at))
+    for number in range(5000):
+        users.see(f"new {number}", "west", later(3 + number / 1000))
+    assert [f"u{number}" in users for number in range(MAX_ASSOCIATIONS)] == [
+        number >= NEWCOMERS for number in range(MAX_ASSOCIATIONS)
+    ], "those heard of longest ago give way"
+    assert sum(f"new {number}" in users for number in range(5000)) == NEWCOMERS
 
 
 def test_what_nodes_share_is_kept_once_and_counts_for_each() -> None:
