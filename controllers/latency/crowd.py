@@ -48,6 +48,8 @@ class _Member:
     seen: datetime | None = None
     asked: datetime | None = None
     answered: bool = False
+    tried_both: bool = False
+    """whether it counts as where it is now because nobody answered by the other version of IP"""
 
     def comes_by_both(self, prefix: str, now: datetime) -> bool:
         """Whether a prefix is of the other version of IP than that by which the user has just been heard of."""
@@ -64,6 +66,7 @@ class Crowd:
         self._members: dict[str, _Member] = {}
         self._asked: dict[str, str] = {}
         self._silent: dict[str, datetime] = {}
+        self._answering: set[str] = set()  # prefixes
         self._round: datetime | None = None
         self._news: dict[tuple[str, str, MeasurementSource], Measurement | None] = {}
 
@@ -90,11 +93,12 @@ class Crowd:
             time = time_of(user, now)
             known = self._members.get(user.user)
             there = prefix_of(user.address)
-            by_both = known is not None and user.user in self.table and known.comes_by_both(there, time)
-            stays = known is not None and (not there or by_both)
+            both = known if known is not None and user.user in self.table and known.comes_by_both(there, time) else None
+            in_vain = both is not None and self._in_vain(both, time)
+            stays = known is not None and (not there or (both is not None and not in_vain))
             prefix = known.prefix if known is not None and stays else there or user.user
             if self.table.see(user.user, prefix, time) or known is None:
-                known = self._members[user.user] = _Member(prefix)
+                known = self._members[user.user] = _Member(prefix, tried_both=in_vain)
             if prefix == there:
                 known.address, known.seen = user.address, time
             window = known.windows.setdefault((place, source), Window())
@@ -121,6 +125,7 @@ class Crowd:
             self._silent.pop(address, None)
         if known is not None and known.address == address and found is not None:
             known.answered = True
+            self._answering.add(known.prefix)
             self._news[user, place, MeasurementSource.PROBE] = found
 
     def settle(self, places: Mapping[str, Sequence[str]], now: datetime, expiry: timedelta) -> None:
@@ -160,6 +165,17 @@ class Crowd:
         self._members = {user: known for user, known in self._members.items() if user in self.table}
         self._news = {news: probe for news, probe in self._news.items() if news[0] in self._members}
         self._asked = {address: user for address, user in self._asked.items() if user in self._members}
+        self._answering = {known.prefix for known in self._members.values() if known.answered}
+
+    def _in_vain(self, known: _Member, now: datetime) -> bool:
+        """Whether nobody of where a user is answers agents, and where he also comes from was not tried for that yet.
+
+        Many have an address that answers nobody, most of them that of IPv6, beside one that does.
+        """
+        asked = self._silent.get(known.address)
+        if asked is None or known.tried_both or now - asked < TRY_ANOTHER:
+            return False
+        return known.prefix not in self._answering
 
     def ask_anew(self) -> None:
         """Have agents asked about those who did not answer, as if nobody had been: no agent was there."""

@@ -139,6 +139,39 @@ def test_who_is_not_heard_of_any_more_by_the_one_is_where_he_is_by_the_other() -
     assert crowd.due(later(61), lambda _: True) == ["2001:db8:1::7"]
 
 
+def test_who_does_not_answer_by_the_one_is_measured_by_the_other_and_then_stays_there() -> None:
+    crowd = Crowd(NOW)
+    asked = list[str]()
+    for at in range(0, 120, 2):
+        serve(crowd, told("u", 20_000, address="203.0.113.7" if at % 4 else "2001:db8:1::7"), at=at)
+        crowd.settle(PLACES, later(at), EXPIRY)
+        found = crowd.due(later(at), bool)
+        asked += found
+        if "203.0.113.7" in found:
+            answer(crowd, "203.0.113.7", 9_000, at=at, place="zone z")
+    assert asked == ["2001:db8:1::7", "203.0.113.7", "203.0.113.7"], "and again after a minute"
+    assert known(crowd, "u", 120)["b"] == ("Probe", 9_000, 1)
+
+
+def test_who_answers_by_neither_does_not_go_to_and_fro() -> None:
+    crowd = Crowd(NOW)
+    for at in range(0, 120, 2):
+        serve(crowd, told("u", 20_000, address="203.0.113.7" if at % 4 else "2001:db8:1::7"), at=at)
+        crowd.settle(PLACES, later(at), EXPIRY)
+        crowd.due(later(at), bool)
+    assert known(crowd, "u", 120)["a"][2] == 15
+
+
+def test_whose_neighbour_answers_stays_where_both_are() -> None:
+    crowd = Crowd(NOW)
+    serve(crowd, told("v", 20_000, address="2001:db8:1::8"))
+    crowd.due(NOW, bool)
+    answer(crowd, "2001:db8:1::8", 9_000)
+    for at in range(0, 60, 2):
+        serve(crowd, told("u", 20_000, address="203.0.113.7" if at % 4 else "2001:db8:1::7"), at=at)
+        assert "203.0.113.7" not in crowd.due(later(at), bool)
+
+
 def test_whom_others_have_driven_out_is_new_by_whichever_he_comes() -> None:
     crowd = Crowd(NOW)
     serve(crowd, told("u", 20_000, address="203.0.113.7"))
