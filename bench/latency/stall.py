@@ -28,6 +28,7 @@ from berth.kube.resources import Resource
 from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.cache.cache import Cache
 from controllers.latency.candidates import Candidates
+from controllers.latency.clock import SlewedClock
 from controllers.latency.crowd import AT_ONCE, MOST_PROBED
 from controllers.latency.evictions import Evictions
 from controllers.latency.objects import Deployment, DeploymentSpec, NetworkNode, PodTemplate, PodTemplateSpec
@@ -122,6 +123,7 @@ def prepare(case: Case, observations: Observations, policies: Policies, server: 
         orders=Orders(monotonic),
         evictions=evictions,
         status_interval=0.0,
+        clock=SlewedClock(),
     )
 
 

@@ -17,6 +17,7 @@ from berth.scheduling.cache.large_pods import BOUNDED_PODS
 from controllers.latency.callers import Callers
 from controllers.latency.candidates import STORAGE, Candidates
 from controllers.latency.certificate import server_context
+from controllers.latency.clock import SlewedClock
 from controllers.latency.desk import FrontDesk
 from controllers.latency.endpoint import Endpoint
 from controllers.latency.evictions import Evictions
@@ -53,6 +54,7 @@ class LatencyController:
         self._places = Places(networks_of(settings.never_probe))
         self._observations = Observations()
         self._orders = Orders(time.monotonic)
+        self._clock = SlewedClock()
         candidates = Candidates(Cache(clock=time.monotonic))
         self._handlers = handlers = Handlers(
             self._queue,
@@ -89,6 +91,7 @@ class LatencyController:
             orders=self._orders,
             evictions=Evictions(client, time.monotonic),
             status_interval=settings.status_interval,
+            clock=self._clock,
         )
 
     async def run(self) -> None:
@@ -115,6 +118,7 @@ class LatencyController:
             key_of=identity.key_of,
             agents=(namespace, settings.agent_account),
             told=self._handlers.told,
+            clock=self._clock,
         )
         endpoint = Endpoint(desk, Callers(client, time.monotonic))
         for watch in self._watches.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from berth.api import latency_exchange as exchange
 from berth.api.latencypolicy import Exploration, LatencyPolicy, MeasurementSource, UserMode
@@ -32,6 +32,7 @@ class FrontDesk:
         key_of: Callable[[str], str],
         agents: tuple[str, str],
         told: Callable[[str], None],
+        clock: Callable[[], datetime],
     ) -> None:
         """Prepare.
 
@@ -44,6 +45,7 @@ class FrontDesk:
             key_of: returns the key of the hashes of a policy's users, by its uid.
             agents: namespace and name of the service account of node agents.
             told: called with the key of a policy of which something was told.
+            clock: tells the time.
         """
         self._policies = policies
         self._workloads = workloads
@@ -53,6 +55,7 @@ class FrontDesk:
         self._key_of = key_of
         self._agents = agents
         self._told = told
+        self._clock = clock
 
     def round_trips(self, caller: Caller, message: exchange.RoundTrips, *, new: bool) -> exchange.Instructions:
         """Take in a report, unless it was told before; of a pod of no policy, nothing is wanted.
@@ -68,12 +71,12 @@ class FrontDesk:
             source = MeasurementSource.ROUTER if message.policy else MeasurementSource.METER
             place = self._places.place_of(node, policy.spec.sharing)
             each = policy.spec.users.mode is UserMode.PER_USER
-            self._observations.served(policy.key, place, message.users, datetime.now(UTC), source=source, each=each)
+            self._observations.served(policy.key, place, message.users, self._clock(), source=source, each=each)
             self._told(policy.key)
         steer: dict[str, str] = {}
         if message.policy and message.steers and node and policy.spec.users.identity.source in exchange.TRAVELS:
             routers = self._observations.routers(policy.key)
-            routers.heard(node, (user.user for user in message.users), datetime.now(UTC))
+            routers.heard(node, (user.user for user in message.users), self._clock())
             steer = routers.steered(node)
         return self._instructions(policy, steer)
 
@@ -89,7 +92,7 @@ class FrontDesk:
             if sent is None or policy is None:
                 continue
             place = self._places.place_of(node, policy.spec.sharing)
-            self._observations.probed(policy.key, place, sent.address, answer.microseconds, datetime.now(UTC))
+            self._observations.probed(policy.key, place, sent.address, answer.microseconds, self._clock())
             self._told(policy.key)
 
     async def orders(self, node: str, *, wait: bool) -> exchange.ProbeOrders:

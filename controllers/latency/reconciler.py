@@ -7,7 +7,8 @@ again, as often as it takes, until it is seen to be done.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from time import monotonic, thread_time
 from typing import Final, NamedTuple
 
@@ -90,6 +91,7 @@ class Reconciler:
         orders: Orders,
         evictions: Evictions,
         status_interval: float,
+        clock: Callable[[], datetime],
     ) -> None:
         """Prepare.
 
@@ -105,6 +107,7 @@ class Reconciler:
             orders: what agents are to measure.
             evictions: evicts pods.
             status_interval: seconds between writes of figures that change nothing else.
+            clock: tells the time.
         """
         self._client = client
         self._recorder = recorder
@@ -125,6 +128,7 @@ class Reconciler:
         self._evictions = evictions
         self._scaler = Scaler(client)
         self._interval = status_interval
+        self._clock = clock
         self._wrote: dict[str, float] = {}
         self._rests: dict[str, float] = {}
 
@@ -155,7 +159,7 @@ class Reconciler:
         if (left := self._rests.get(key, 0.0) - monotonic()) > 0:
             self._queue.add(key, delay=left)
             return
-        now = datetime.now(UTC)
+        now = self._clock()
         decided = await self._decide(key, policy, now)
         if decided is None:
             self._queue.add(key, delay=CONFLICT_DELAY)
@@ -317,7 +321,7 @@ class Reconciler:
             self._queue.add(key, delay=SOON)
         wanted = Exploration.STEER in policy.spec.exploration
         steer = next((action.node for action in decided.actions if wanted and isinstance(action, Steer)), None)
-        self._observations.routers(key).ask(steer, datetime.now(UTC))
+        self._observations.routers(key).ask(steer, self._clock())
         pods = {pod.metadata.name: pod for pod in self._workloads.pods(target).values()}
         for action in decided.actions:
             match action:
@@ -334,7 +338,7 @@ class Reconciler:
                 case Create(node):
                     self._observations.begin_anew(key, self._places.place_of(node, policy.spec.sharing))
                 case Probe(nodes):
-                    addresses = self._observations.to_probe(key, self._places.may_probe, datetime.now(UTC))
+                    addresses = self._observations.to_probe(key, self._places.may_probe, self._clock())
                     self._orders.ask(key, nodes, addresses)
                     metrics.PROBES.inc(len(nodes) * len(addresses))
                     self._queue.add(key, delay=PATIENCE if addresses else SOON)

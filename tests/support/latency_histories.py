@@ -11,7 +11,7 @@ import json
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime
 from math import log10
 from typing import Any, Generic, TypeVar, cast
 
@@ -27,6 +27,7 @@ from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.cache.cache import Cache
 from controllers.latency import reconciler
 from controllers.latency.candidates import Candidates
+from controllers.latency.clock import SlewedClock
 from controllers.latency.evictions import Evictions
 from controllers.latency.observations import Observations
 from controllers.latency.orders import Orders
@@ -107,6 +108,10 @@ class History:
     failures: float = 0.0
     """probability of a pod that fails for a while"""
     now: float = 0.0
+    ahead: float = 0.0
+    """seconds by which the controller's clock is wrong"""
+    jumps: float = 0.0
+    """probability of another such number, each time"""
     pods: dict[str, Web] = field(default_factory=dict)
     calm: bool = True
     """whether no pod has failed"""
@@ -136,6 +141,10 @@ class History:
         """Users are as far from each node as chance has it."""
         users = range(1 if self.spec["users"]["mode"] == "Single" else 12)
         self.far = {f"u{user}": {node: self.chance.uniform(5, 200) for node in self.nodes} for user in users}
+
+    def wall(self) -> datetime:
+        """What the controller's clock says."""
+        return later(self.now + self.ahead)
 
     # Objects
 
@@ -250,14 +259,14 @@ class History:
             if serving and self.chance.random() < 0.3:
                 node = routed.get(user) if routed.get(user) in serving else self.chance.choice(serving)
                 told = UserRoundTrips(user, (self._drawn(far[str(node)]),), 0.0, f"203.0.{number}.7")
-                self.observations.served(KEY, str(node), [told], later(self.now), each=each)
+                self.observations.served(KEY, str(node), [told], self.clock(), each=each)
                 self.queue.add(KEY, delay=0.5)
         for node in self.nodes:
             for order in await self.orders.wait(node, 0):
                 far = self.far[f"u{order.address.split('.')[2]}"]
                 answer = ProbeAnswer(order.id, tuple(self._drawn(far[node]) for _ in range(3)))
                 if self.orders.answer(node, answer) is not None:
-                    self.observations.probed(KEY, node, order.address, answer.microseconds, later(self.now))
+                    self.observations.probed(KEY, node, order.address, answer.microseconds, self.clock())
 
     def _drawn(self, milliseconds: float) -> int:
         return round(milliseconds * 1000 * self.chance.uniform(0.95, 1.05))
@@ -266,6 +275,7 @@ class History:
 
     def begin(self) -> None:
         """Start one, which reads all that there is and remembers nothing."""
+        self.clock = SlewedClock(self.wall, lambda: self.now)
         self.queue, self.policies, self.workloads = Queue(self), Policies(), Workloads()
         self.observations, self.places, self.orders = Observations(), Places([]), Orders(lambda: self.now)
         self.candidates, client = Candidates(Cache(clock=lambda: self.now)), cast("ApiClient", self)
@@ -285,6 +295,7 @@ class History:
             orders=self.orders,
             evictions=Evictions(client, lambda: self.now),
             status_interval=30.0,
+            clock=self.clock,
         )
         for web in self.pods.values():
             self._show(web)
@@ -328,12 +339,13 @@ class History:
     async def run(self, seconds: float, step: float = 0.6) -> None:
         """Let time pass."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(reconciler, "datetime", _clock(self))
             patch.setattr(reconciler, "monotonic", lambda: self.now)
             patch.setattr(reconciler, "rest_after", lambda _: 0.0)
             end = self.now + seconds
             while self.now < end:
                 self.now += self.chance.uniform(step / 6, step)
+                if self.chance.random() < self.jumps:
+                    self.ahead = self.chance.choice([0.0, 3600.0, -3600.0])
                 self._others()
                 self._replica_set()
                 await self._users()
@@ -346,12 +358,3 @@ class History:
         serving = sum(web.serves for web in there)
         assert not self.calm or serving >= self.replicas, f"{serving} serve at {self.now}"
         assert len(there) <= self.replicas + 1, f"{len(there)} pods at {self.now}"
-
-
-def _clock(history: History) -> type[datetime]:
-    class Clock(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> Any:
-            return (later(0) + timedelta(seconds=history.now)).astimezone(tz or UTC)
-
-    return Clock

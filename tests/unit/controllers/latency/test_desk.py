@@ -11,6 +11,7 @@ from berth.api import latency_exchange as exchange
 from berth.api.latencypolicy import Sharing
 from berth.kube.objects import ObjectMeta
 from controllers.latency.callers import Caller
+from controllers.latency.clock import SlewedClock
 from controllers.latency.desk import FrontDesk
 from controllers.latency.objects import NetworkNode
 from controllers.latency.observations import Observations
@@ -44,6 +45,7 @@ class Desk:
             orders=self.orders,
             key_of=lambda uid: f"key of {uid}",
             agents=("berth-system", "berth-node"),
+            clock=SlewedClock(),
             told=self.told.append,
         )
 

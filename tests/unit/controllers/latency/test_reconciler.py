@@ -14,7 +14,6 @@ import pytest
 
 from berth.api.base import format_timestamp
 from berth.api.latency_exchange import UserRoundTrips
-from berth.api.latencypolicy import MeasurementSource
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import Node, ObjectMeta, Pod, PodCondition
@@ -60,9 +59,9 @@ class Stand:
         self.policies, self.workloads, self.observations = Policies(), Workloads(), Observations()
         self.places, self.orders, self.clock = Places([]), Orders(Clock()), Clock()
         self.candidates = Candidates(Cache(clock=Clock()))
-        for name in ("a", "b"):
-            self.candidates.node_changed(None, network_node(builders.node(name)))
-            self.places.node_changed(None, network_node(builders.node(name)))
+        for node in (network_node(builders.node(name)) for name in ("a", "b")):
+            self.candidates.node_changed(None, node)
+            self.places.node_changed(None, node)
         self.reconciler = Reconciler(
             client=client,
             recorder=self.notes,  # type: ignore[arg-type]
@@ -75,6 +74,7 @@ class Stand:
             orders=self.orders,
             evictions=Evictions(client, self.clock),
             status_interval=600.0,
+            clock=lambda: datetime.now(UTC),
         )
         self.workloads.deployment_changed(None, running(1))
         self.appears(pod("web-1", "u1", "a"))
@@ -93,8 +93,7 @@ class Stand:
     def measured(self, **microseconds: int) -> None:
         """Have meters tell of a user at nodes; of all windows those of 15 round trips."""
         for node, value in microseconds.items():
-            told = [UserRoundTrips("u", (value,) * 15)]
-            self.observations.served(KEY, node, told, datetime.now(UTC), source=MeasurementSource.METER)
+            self.observations.served(KEY, node, [UserRoundTrips("u", (value,) * 15)], datetime.now(UTC))
 
     @property
     def writes(self) -> list[tuple[str, dict[str, Any]]]:
