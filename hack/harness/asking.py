@@ -2,7 +2,8 @@
 
 A pod that is ready is asked by lot, as kube-proxy does; nothing stands between, so that the pod sees the user's
 connection. What fails is asked again, for a while, as browsers do, and is told. Where users have names, they ask in
-turn, each with the name in the header `USER_HEADER`. A line of JSON for each request, until SIGTERM.
+turn, each with the name in the header `USER_HEADER`. Requests that do harm twice (POST) have one attempt, each with a
+name of its own as body. A line of JSON for each request, until SIGTERM.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import http.client
 import itertools
 import json
 import random
+import secrets
 import signal
 import sys
 import threading
@@ -48,6 +50,8 @@ class Answer(NamedTuple):
     """name of the user; empty: all are one"""
     served: str = ""
     """node of the application that answered, by its own words, where routers are asked"""
+    sent: str = ""
+    """name of a request that does harm twice; empty: it does none"""
 
 
 class Service:
@@ -76,24 +80,27 @@ class Service:
             self.look()
 
 
-def ask(service: Service, user: str = "") -> Answer:
+def ask(service: Service, user: str = "", method: str = "GET") -> Answer:
     """Make one request, of a user who has a name or of anybody."""
     begun, failures = time.time(), list[str]()
+    sent = "" if method == "GET" else secrets.token_hex(8)
     while time.time() < begun + PATIENCE:
         if service.backends:
             backend = random.choice(service.backends)
             try:
-                seconds, served = _round_trip(backend, {USER_HEADER: user} if user else {})
-                return Answer(begun, 1000 * seconds, backend.node, failures, user, served)
+                seconds, served = _round_trip(backend, {USER_HEADER: user} if user else {}, method, sent)
+                return Answer(begun, 1000 * seconds, backend.node, failures, user, served, sent)
             except (OSError, http.client.HTTPException) as error:
                 failures.append(f"{backend.pod}: {error!r}")
+                if sent:
+                    break
         else:
             failures.append("no pod is ready")
         time.sleep(PAUSE)
-    return Answer(begun, 0.0, "", failures, user)
+    return Answer(begun, 0.0, "", failures, user, "", sent)
 
 
-def _round_trip(backend: Backend, headers: dict[str, str]) -> tuple[float, str]:
+def _round_trip(backend: Backend, headers: dict[str, str], method: str, body: str) -> tuple[float, str]:
     """Ask one pod; seconds that its connection took to be made, and what the answer says of who has served it.
 
     Raises:
@@ -104,7 +111,7 @@ def _round_trip(backend: Backend, headers: dict[str, str]) -> tuple[float, str]:
     try:
         connection.connect()
         seconds = time.monotonic() - begun
-        connection.request("GET", "/", headers=headers)
+        connection.request(method, "/", body=body or None, headers=headers)
         answer = connection.getresponse()
         answer.read()
     finally:
@@ -114,7 +121,7 @@ def _round_trip(backend: Backend, headers: dict[str, str]) -> tuple[float, str]:
     return seconds, answer.getheader(SERVED_BY, "")
 
 
-def main(name: str, root: str, namespace: str, service_name: str, interval: str, *users: str) -> None:
+def main(name: str, root: str, namespace: str, service_name: str, interval: str, method: str, *users: str) -> None:
     """Ask until SIGTERM."""
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -123,7 +130,7 @@ def main(name: str, root: str, namespace: str, service_name: str, interval: str,
     for user in itertools.cycle(users or [""]):
         if stop.wait(float(interval)):
             return
-        print(json.dumps(ask(service, user)._asdict()), flush=True)
+        print(json.dumps(ask(service, user, method)._asdict()), flush=True)
 
 
 if __name__ == "__main__":

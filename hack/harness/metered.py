@@ -10,12 +10,23 @@ from hack.localcluster.paths import REPOSITORY
 
 SERVED_BY: Final = "Served-By"
 """Field of its answers that names its node."""
+POSTED: Final = "POSTED"
+"""Variable with the name of the file to which it adds what is posted; unset: nothing can be."""
+POST_SECONDS: Final = 0.2
+"""Seconds that it then takes to answer: who is killed has something under way."""
 APPLICATION: Final = f"""
-import http.server, os, signal, sys
+import http.server, os, signal, sys, time
 class Handler(http.server.SimpleHTTPRequestHandler):
     def end_headers(self):
         self.send_header("{SERVED_BY}", os.environ["NODE_NAME"])
         super().end_headers()
+    def do_POST(self):
+        with open(os.environ["{POSTED}"], "ab") as file:
+            file.write(self.rfile.read(int(self.headers["Content-Length"])) + b"\\n")
+        time.sleep({POST_SECONDS})
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 http.server.test(Handler, http.server.ThreadingHTTPServer, port=8080)
 """

@@ -49,9 +49,24 @@ class UserPlace:
         self._delaying.stdin.flush()
         self._delaying.stdout.readline()
 
+    def run(self, *arguments: str, text: str = "") -> str:
+        """Run a program of Python where the users are, which reads a text; what it prints."""
+        command = [*network.enter(self._node), sys.executable, *arguments]
+        found = subprocess.run(
+            command, check=True, capture_output=True, text=True, cwd=REPOSITORY, timeout=120, input=text
+        )
+        return found.stdout
+
     @contextmanager
     def asking(
-        self, namespace: str, service: str, file: Path, *, interval: float = 0.2, users: Sequence[str] = ()
+        self,
+        namespace: str,
+        service: str,
+        file: Path,
+        *,
+        interval: float = 0.2,
+        users: Sequence[str] = (),
+        method: str = "GET",
     ) -> Iterator[Users]:
         """Inside the block users ask a Service.
 
@@ -61,9 +76,10 @@ class UserPlace:
             file: answers are written to it.
             interval: seconds between requests.
             users: their names, if they have some; they ask in turn.
+            method: POST for requests that do harm twice.
         """
         home = self._cluster.layout.home
-        arguments = [home.name, str(home.parent), namespace, service, str(interval), *users]
+        arguments = [home.name, str(home.parent), namespace, service, str(interval), method, *users]
         command = [*network.enter(self._node), sys.executable, "-m", "hack.harness.asking", *arguments]
         with file.open("w") as output, _marked(self._cluster, command, stdout=output) as process:
             found = Users(file, process)

@@ -2,6 +2,8 @@
 
 deployed
     Package. Three real nodes with all of Berth, available. Whoever disturbs them puts them in order again.
+latency
+    Package. The same with the latency controller, which leads from then on.
 stage
     Package. A `Stage` there: a namespace with the NetworkTopology ``net`` of what is measured.
 """
@@ -16,6 +18,7 @@ from hack.harness.cluster import REPOSITORY
 from hack.localcluster import LocalCluster, Options
 from hack.localcluster.kubelets import berth_image
 from tests.support.berth_nodes import roll_out
+from tests.support.near_users import latency_deployed
 from tests.support.placing import Stage
 from tests.support.real_nodes import require_real_nodes
 
@@ -33,6 +36,13 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]
         cluster.kubectl("apply", "--server-side", "-k", str(REPOSITORY / "deploy"))
         roll_out(cluster)
         yield cluster
+
+
+@pytest.fixture(scope="package")
+def latency(deployed: LocalCluster) -> Iterator[LocalCluster]:
+    """The nodes with the latency controller."""
+    with latency_deployed(deployed):
+        yield deployed
 
 
 @pytest.fixture(scope="package")

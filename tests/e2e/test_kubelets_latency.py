@@ -2,7 +2,7 @@
 
 Users of each have a place of their own, with round trips of their own to each node: first they are far from where the
 pod is, then, once it has come nearer, far from there. All applications live at the same time, so that each test finds
-its one on the way. Left out: what goes wrong (test_kubelets_latency_faults.py).
+its one on the way. Left out: what goes wrong (test_kubelets_latency_faults.py, test_kubelets_latency_routed.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from tests.support.near_users import (
     Application,
     distances,
     failed,
-    latency_deployed,
     namespace,
     wait_round_trip,
 )
@@ -87,13 +86,12 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def all_served(deployed: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Served]]:
+def all_served(latency: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Served]]:
     """The applications, by their names; users ask them, and policies say how near they should be."""
     directory = tmp_path_factory.mktemp("users")
     with ExitStack() as stack:
-        stack.enter_context(latency_deployed(deployed))
-        stack.enter_context(namespace(deployed, "near"))
-        applications = [Application(deployed, "near", name) for name in POLICIES]
+        stack.enter_context(namespace(latency, "near"))
+        applications = [Application(latency, "near", name) for name in POLICIES]
         for application in applications:
             application.deploy(scheduler="default-scheduler" if application.name == PEER else SCHEDULER_NAME)
         found = {}
@@ -101,7 +99,7 @@ def all_served(deployed: LocalCluster, tmp_path_factory: pytest.TempPathFactory)
             application.available()
             (start,) = application.nodes()
             far = distances(*sorted(NODES.keys() - {start}), start)
-            place = stack.enter_context(user_place(deployed, far, number=number))
+            place = stack.enter_context(user_place(latency, far, number=number))
             file = directory / f"{application.name}.jsonl"
             users = stack.enter_context(place.asking("near", application.name, file, interval=0.4))
             found[application.name] = Served(application, start, far, place, users)

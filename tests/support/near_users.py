@@ -17,12 +17,12 @@ from berth.api.labels import SCHEDULER_NAME
 from berth.api.latencypolicy import API_VERSION, KIND, PLURAL, LatencyPolicyStatus, Outcome
 from hack.harness.asking import Answer
 from hack.harness.cluster import REPOSITORY, eventually
-from hack.harness.metered import metered
+from hack.harness.metered import POSTED, metered
 from hack.harness.pinned_node import apply
 from hack.harness.user_place import Users
 from hack.localcluster import LocalCluster
 from hack.localcluster.kubelets import berth_image
-from tests.support.berth_nodes import NAMESPACE, get, pods, roll_out
+from tests.support.berth_nodes import NAMESPACE, get, pods
 from tests.support.real_nodes import processes_on
 
 HARD, SOFT = 100, 40
@@ -38,16 +38,11 @@ LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/bert
 
 @contextmanager
 def latency_deployed(cluster: LocalCluster) -> Iterator[None]:
-    """Inside the block the cluster has the latency controller as well, and one replica of it leads.
-
-    Node agents begin anew: those that have met no latency controller for long look for one every five minutes.
-    """
+    """Inside the block the cluster has the latency controller as well, and one replica of it leads."""
     cluster.kubectl("apply", "--server-side", "-k", str(LATENCY))
     try:
         cluster.kubectl("-n", NAMESPACE, "rollout", "status", "deployment/berth-latency", "--timeout=240s", timeout=300)
         eventually(lambda: leader(cluster), what="a latency controller that leads")
-        cluster.kubectl("-n", NAMESPACE, "delete", "pods", "-lapp.kubernetes.io/component=node")
-        roll_out(cluster)
         yield
     finally:
         cluster.kubectl("delete", "--wait=false", "-k", str(LATENCY))
@@ -77,9 +72,11 @@ class Application:
         """Of such a name; nothing is made yet."""
         self.cluster, self.namespace, self.name = cluster, namespace, name
 
-    def deploy(self, *, replicas: int = 1, scheduler: str = SCHEDULER_NAME) -> None:
-        """Create it, and return when it is available."""
+    def deploy(self, *, replicas: int = 1, scheduler: str = SCHEDULER_NAME, posted: Path | None = None) -> None:
+        """Create it; what is posted is added to files in that directory, one of each pod."""
         items = metered(self.name, scheduler=scheduler)
+        if posted is not None:
+            _post_to(items[0]["spec"]["template"]["spec"], posted)
         items[0]["spec"]["replicas"] = replicas
         self.apply(*items)
 
@@ -161,6 +158,17 @@ class Application:
             what=f"{self.name} near its users",
             timeout=timeout,
         )[0]
+
+
+def _post_to(pod: dict[str, Any], directory: Path) -> None:
+    """Have an application write what is posted into a directory of this machine, which is that of all nodes."""
+    directory.mkdir()
+    directory.chmod(0o777)
+    [web] = pod["containers"]
+    name = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+    web["env"] += [name, {"name": POSTED, "value": "/posted/$(POD_NAME)"}]
+    web.setdefault("volumeMounts", []).append({"name": "posted", "mountPath": "/posted"})
+    pod["volumes"].append({"name": "posted", "hostPath": {"path": str(directory)}})
 
 
 def kill(cluster: LocalCluster, pod: dict[str, Any], *arguments: str) -> None:
