@@ -4,8 +4,9 @@ Go writes null for a list or map that was never made: ``spec.drivers`` of the CS
 one. msgspec takes no null where a list is expected, so what it refuses is read again with such fields left out; objects
 without them cost nothing extra.
 
-The API server stores values that are nested 10,000 deep, in the managedFields of any object for one, and no decoder of
-Python reads that. Such an object is read without what is so deep, which nothing of Berth looks at.
+The API server stores values that are nested 10,000 deep, in the managedFields of any object for one, and
+whether a decoder of Python reads that is up to its version. An object that is not read is read again without what is so
+deep, which nothing of Berth looks at.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Handlers need no more, and kopf keeps every object that it lists as dicts for seconds: a hundred of a megabyte were a
 gigabyte, and held the process up until its Lease was lost. Something nested too deeply to be decoded, and anybody may
-create that, would end kopf whenever it lists or watches the kind.
+create that, would end kopf whenever it lists or watches the kind; how deep that is depends on the version of Python, so
+that what kopf gets whole is cut in any case.
 
 kopf waits as long as it is asked to after 429, were it days, and ends where it is asked to wait until a date.
 """
@@ -20,7 +21,7 @@ import structlog
 from aiohttp.connector import Connection
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from berth.kube.decoding import at_any_depth
+from berth.kube.decoding import at_any_depth, shallow
 from berth.kube.errors import retry_after_seconds
 from berth.kube.http_answer import LARGEST_BODY
 from berth.kube.lines import Lines
@@ -152,7 +153,7 @@ def _read(body: bytes) -> Any:
         page.items = None
         return {**msgspec.to_builtins(page), "items": msgspec.to_builtins(items)}
     except ValueError:  # no list of objects, no JSON or no UTF-8
-        return json.loads(body.decode(errors="replace"))
+        return json.loads(shallow(body).decode(errors="replace"))
 
 
 def _readable(item: msgspec.Raw) -> _Object | None:
@@ -172,7 +173,7 @@ def _reduced(line: bytes) -> bytes:
             return b"" if odd else msgspec.json.encode({"type": event.type, "object": item})
         code = _ERROR_EVENT.decode(line).object.code
     except ValueError:  # whoever reads the line says so
-        return line
+        return shallow(line)
     # Kopf lists again after 410, and ends with any other: every kind would be listed for it. Left out, it is the end of
     # a watch like others, and the next goes on where it was.
-    return line if code in (0, HTTPStatus.GONE) else b""
+    return shallow(line) if code in (0, HTTPStatus.GONE) else b""

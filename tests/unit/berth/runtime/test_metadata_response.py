@@ -10,13 +10,13 @@ import pytest
 from kopf._cogs.clients.errors import APIError, check_response
 
 from berth.kube import lines
-from berth.kube.decoding import MAX_DEPTH
+from berth.kube.decoding import MAX_DEPTH, shallow
 from berth.kube.http_answer import TooLargeError
 from berth.runtime import metadata_response
 from berth.runtime.metadata_response import MetadataResponse
 from tests.support.api_server import Answer, api_server
 
-DEEP = b'{"a":%s1%s,"b":2}' % (b"[" * 9000, b"]" * 9000)
+DEEP, SOMEWHAT = (b'{"a":%s1%s,"b":2}' % (b"[" * depth, b"]" * depth) for depth in (9000, 2 * MAX_DEPTH))
 CUT = json.loads(b'{"a":%snull%s,"b":2}' % (b"[" * (MAX_DEPTH - 1), b"]" * (MAX_DEPTH - 1)))
 PLAIN = b'{"c":[{"d":"}"}]}'
 
@@ -57,6 +57,7 @@ def as_json(value: Any) -> bytes:
     [
         pytest.param(PLAIN, json.loads(PLAIN), id="plain"),
         pytest.param(DEEP, CUT, id="nested deeply"),
+        pytest.param(SOMEWHAT, CUT, id="nested as any decoder reads it"),
         pytest.param(as_json({**PAGE, "items": []}), {**PAGE, "items": []}, id="an empty list"),
         pytest.param(
             as_json({**PAGE, "items": [OBJECT, {**TYPED, **OBJECT}]}),
@@ -150,13 +151,19 @@ async def test_what_is_no_json_is_refused_as_kopf_knows_it(body: bytes) -> None:
 
 @pytest.mark.parametrize("size", [7, 2**20], ids=["lines in many chunks", "many lines in a chunk"])
 async def test_every_line_of_a_watch_is_read_at_any_depth(size: int) -> None:
-    lines = [PLAIN, DEEP, b"", b"<html>", PLAIN]
+    error = as_json({"type": "ERROR", "object": STATUS}).replace(b"Expired", b'","details":' + SOMEWHAT + b',"x":"')
+    lines = [PLAIN, DEEP, b"", b"<html>", PLAIN, SOMEWHAT, error]
     with api_server(lambda _: Answer(200, b"\n".join([*lines, b'{"cut off']))) as server:
         async with aiohttp.ClientSession(response_class=MetadataResponse) as session, session.get(server.url) as answer:
             read = b"".join([chunk async for chunk in answer.content.iter_chunked(size)]).split(b"\n")
             assert answer.content.at_eof()
-    assert [read[0], *read[2:]] == [PLAIN, b"", b"<html>", PLAIN, b""]
-    assert json.loads(read[1]) == CUT
+    assert [read[0], *read[2:5], read[7]] == [PLAIN, b"", b"<html>", PLAIN, b""]
+    assert json.loads(read[1]) == json.loads(read[5]) == CUT
+    # Two levels of its own are around it.
+    told = json.loads(read[6])
+    assert (told["type"], told["object"]["code"]) == ("ERROR", 410)
+    assert told["object"]["details"]["b"] == 2
+    assert shallow(read[6]) == read[6]
 
 
 @pytest.mark.parametrize("status", [200, 503], ids=["a list", "a refusal"])
