@@ -19,6 +19,7 @@ from berth.api.latencypolicy import (
     LatencyPolicySpec,
     LatencyPolicyStatus,
     MeasurementSource,
+    Objective,
     Outcome,
     UserMode,
 )
@@ -123,7 +124,8 @@ class Deciding:
             status = measuring.unreachable(status, now)
         elif self._orders.agents_came(key):
             status = measuring.reachable(status)
-        decision = decide(status, self._carried_out(key, spec, view, now), view, now)
+        awaited = self._awaited(key, spec, status, view, now)
+        decision = decide(status, self._carried_out(key, spec, view, now), view, now, awaited=awaited)
         users = now - _last_served(decision.status, heard) <= expiry
         ends = served + expiry if served + expiry > now else None
         return Chosen(spec, decision.status, view, users, decision.actions, decision.wish, (decision.look_again, ends))
@@ -185,6 +187,18 @@ class Deciding:
             return spec
         ways = tuple(each for each in spec.exploration if each is not Exploration.STEER)
         return spec.model_copy(update={"exploration": ways})
+
+    def _awaited(
+        self, key: str, spec: LatencyPolicySpec, status: LatencyPolicyStatus, view: View, now: datetime
+    ) -> datetime | None:
+        """Until when routers are awaited that users may be steered by.
+
+        A pod would go to the nearest of the few nodes that are known by then, and go on when the others are.
+        """
+        if spec.objective is not Objective.MINIMUM or Exploration.STEER not in spec.exploration:
+            return None
+        known = any(node.source is MeasurementSource.ROUTER for node in status.nodes)
+        return self._observations.routers(key).awaited(view.candidates, now, known=known)
 
     def _view(self, policy: LatencyPolicy, replicas: int, *, active: bool, users: bool) -> View:
         staying, surge = self._staying(policy), policy.status.surge

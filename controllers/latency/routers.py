@@ -38,6 +38,7 @@ class Routers:
         self._awaited: tuple[str, datetime] | None = None
         self._paused: datetime | None = None
         self._tried: datetime | None = None
+        self._lacking: datetime | None = None
 
     def heard(self, node: str, users: Iterable[str], now: datetime) -> None:
         """Take note of a router that steers, on a node, and of users whose requests came there."""
@@ -53,8 +54,25 @@ class Routers:
     def steer_to(self, nodes: Collection[str], now: datetime) -> bool:
         """Return whether users can be steered to all of these nodes, as far as is known."""
         self._nodes = {node: time for node, time in self._nodes.items() if timedelta() <= now - time <= HEARD}
-        tried = self._tried is not None and timedelta() <= now - self._tried < TRY_AGAIN
-        return bool(nodes) and not tried and self._nodes.keys() >= set(nodes)
+        return bool(nodes) and not self._in_vain(now) and self._nodes.keys() >= set(nodes)
+
+    def awaited(self, nodes: Collection[str], now: datetime, *, known: bool) -> datetime | None:
+        """Return until when the routers are awaited that some of these nodes lack; None: none lacks one, or none comes.
+
+        They tell one after another, and those that are there may all tell within :data:`HEARD`.
+
+        Args:
+            nodes: to which users should be steered.
+            now: the time.
+            known: whether there were routers before this process began.
+        """
+        if self.steer_to(nodes, now) or self._in_vain(now) or not (self._nodes or known) or not nodes:
+            self._lacking = None
+            return None
+        if self._lacking is None or self._lacking > now:
+            self._lacking = now
+        until = self._lacking + HEARD
+        return until if now < until else None
 
     def ask(self, node: str | None, now: datetime) -> None:
         """Have users steered to a node from now on; None: to none."""
@@ -74,3 +92,7 @@ class Routers:
         if self._target is None or self._target == node:
             return {}
         return dict.fromkeys(self._users, self._target)
+
+    def _in_vain(self, now: datetime) -> bool:
+        """Whether users were steered of late, and nothing came of it."""
+        return self._tried is not None and timedelta() <= now - self._tried < TRY_AGAIN

@@ -45,7 +45,8 @@ def _nearer(pod: Pod, here: NodeStatus, free: list[NodeStatus], situation: Situa
     """A node that is beyond the hard limit as well, and nearer."""
     known = [there for there in free if there.state is NodeState.INVALID]
     best = min(known, key=far, default=None)
-    if here.state is not NodeState.INVALID or best is None:
+    # One that becomes known in a moment may be within it, and a pod would go twice.
+    if here.state is not NodeState.INVALID or best is None or situation.awaiting:
         return None
     improvement = situation.spec.moves.min_improvement_percent / 100
     if far(best) * (1 + margin_between(best.samples, here.samples)) > far(here) * (1 - improvement):

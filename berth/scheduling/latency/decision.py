@@ -44,7 +44,14 @@ class Decision(NamedTuple):
     """when time alone may change something; None: only news can"""
 
 
-def decide(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, now: datetime) -> Decision:
+def decide(
+    status: LatencyPolicyStatus,
+    spec: LatencyPolicySpec,
+    view: View,
+    now: datetime,
+    *,
+    awaited: datetime | None = None,
+) -> Decision:
     """Return what to do next.
 
     Args:
@@ -52,15 +59,18 @@ def decide(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, now
         spec: what is wanted.
         view: the workload and the nodes as they are.
         now: the time, in UTC.
+        awaited: until when nodes may become known otherwise than by agents; None: they do not.
     """
     status = moves.judge(knowledge.forget(as_of(status, now), now, view.nodes), now)
     status, actions = carry_on(status, view, now)
     status, probe = measuring.probe(status, spec, view, now)
     actions = [*actions, *([probe] if probe else [])]
     awaiting = measuring.awaiting(status, spec, view, now)
-    found = _aim(Situation(spec, knowledge.by_name(status), _without_moves(view, status), now, awaiting))
+    nodes, free = knowledge.by_name(status), _without_moves(view, status)
+    found = _aim(Situation(spec, nodes, free, now, awaiting or awaited is not None))
     times = [measuring.due_at(status, now)] if view.active and measuring.answers(status, spec, now) else []
     times += [(status.probed_time or now) + measuring.ANSWERED_WITHIN] if awaiting else []
+    times += [awaited] if awaited is not None else []
     times += moves.look_at(status)
     times += [known.rejected_until for known in status.nodes if known.rejected_until is not None]
     if isinstance(found, Steer) and not moves.open_moves(status):

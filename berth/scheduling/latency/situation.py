@@ -125,7 +125,7 @@ class Situation(NamedTuple):
     now: datetime
     """the time"""
     awaiting: bool
-    """whether agents have been asked to measure, and may still answer"""
+    """whether nodes may become known in a moment: agents have been asked to measure, or routers are awaited"""
 
     def known(self, node: str) -> NodeStatus:
         """Return what is known of a node."""

@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 
 from berth.api.latency_exchange import ProbeAnswer, UserRoundTrips
-from berth.api.latencypolicy import MAX_NODES, Association, LatencyPolicy, LatencyPolicyStatus, Move, Objective, Outcome
+from berth.api.latencypolicy import (
+    MAX_NODES,
+    Association,
+    Exploration,
+    LatencyPolicy,
+    LatencyPolicyStatus,
+    MeasurementSource,
+    Move,
+    Objective,
+    Outcome,
+)
 from berth.kube.objects import ObjectMeta, PodCondition
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.latency import moves
@@ -24,6 +34,7 @@ from controllers.latency.observations import Observations
 from controllers.latency.orders import PATIENCE, Orders
 from controllers.latency.places import Places
 from controllers.latency.policies import Policies, target_of
+from controllers.latency.routers import HEARD
 from controllers.latency.workloads import Workloads
 from tests.support import builders
 from tests.support.latency import NOW, later
@@ -178,18 +189,59 @@ async def test_where_all_count_as_one_nobody_is_routed() -> None:
     assert (found.each, found.replicas) == (None, None)
 
 
+def measured_by_routers(room: Room, *nodes: str, there: str) -> None:
+    """Users on node a, whose requests came through routers of these nodes; others have told nothing yet."""
+    room.observations.served(KEY, "a", [UserRoundTrips("u", (120_000,) * 3)], NOW)
+    for node in nodes:
+        user = UserRoundTrips("u", (60_000,) * 3)
+        room.observations.served(KEY, node, [user], NOW, MeasurementSource.ROUTER)
+    for node in there:
+        room.observations.routers(KEY).heard(node, ["u"], NOW)
+
+
+def aims_at_the_minimum(room: Room, *exploration: Exploration) -> None:
+    changed = {"objective": Objective.MINIMUM, "hard_max_latency": None, "exploration": exploration}
+    room.policy = room.policy.model_copy(update={"spec": room.policy.spec.model_copy(update=changed)})
+
+
+@pytest.mark.parametrize("exploration", [(Exploration.STEER,), (Exploration.STEER, Exploration.MIGRATE)])
+async def test_no_pod_moves_before_the_routers_of_all_nodes_have_had_time_to_tell(
+    exploration: tuple[Exploration, ...],
+) -> None:
+    """They tell one after another, as after a start: a pod went to the first node that was known, and then went on."""
+    room = Room(mode="Single")
+    aims_at_the_minimum(room, *exploration)
+    measured_by_routers(room, "b", there="ab")
+    first = await room.choose()
+    assert first.actions == ()
+    assert first.times[0] == NOW + HEARD
+    room.observations.routers(KEY).heard("c", [], NOW)
+    assert (await room.choose()).actions == (Steer("c"),)
+
+
+@pytest.mark.parametrize(("after", "moves"), [(HEARD.total_seconds() - 1, False), (HEARD.total_seconds(), True)])
+async def test_a_restarted_process_awaits_routers_that_there_were(after: float, moves: bool) -> None:
+    room = Room(mode="Single")
+    aims_at_the_minimum(room, Exploration.STEER)
+    measured_by_routers(room, "b", there="abc")
+    room.policy = room.policy.model_copy(update={"status": (await room.choose()).status})
+    room.observations.forget(KEY)
+    measured_by_routers(room, there="")
+    assert (await room.choose()).actions == ()
+    found = await room.choose(after)
+    assert [action.node for action in found.actions if isinstance(action, Create)] == (["b"] if moves else [])
+
+
 @pytest.mark.parametrize(
     ("there", "steers"),
     [
         pytest.param("abc", True, id="routers on all nodes: through them"),
-        pytest.param("ab", False, id="not on all: a pod explores"),
+        pytest.param("", False, id="on none: a pod explores"),
     ],
 )
 async def test_nodes_are_explored_by_requests_where_routers_can_send_them(there: str, steers: bool) -> None:
     room = Room(mode="Single")
-    room.policy = room.policy.model_copy(
-        update={"spec": room.policy.spec.model_copy(update={"objective": Objective.MINIMUM, "hard_max_latency": None})}
-    )
+    aims_at_the_minimum(room, *Exploration)
     room.observations.served(KEY, "a", [UserRoundTrips("u", (90_000,) * 3)], NOW)
     for node in there:
         room.observations.routers(KEY).heard(node, ["u"], NOW)
@@ -198,6 +250,18 @@ async def test_nodes_are_explored_by_requests_where_routers_can_send_them(there:
     found = await room.choose(6)
     assert any(isinstance(action, Steer) for action in found.actions) is steers
     assert any(isinstance(action, Create) for action in found.actions) is not steers
+
+
+async def test_a_pod_explores_where_some_nodes_have_no_router() -> None:
+    room = Room(mode="Single")
+    aims_at_the_minimum(room, Exploration.STEER, Exploration.MIGRATE)
+    measured_by_routers(room, "b", there="ab")
+    assert (await room.choose()).actions == ()
+    measured_by_routers(room, "b", there="ab")
+    for node in "ab":
+        room.observations.routers(KEY).heard(node, ["u"], NOW + HEARD)
+    found = await room.choose(HEARD.total_seconds())
+    assert [action.node for action in found.actions if isinstance(action, Create)] == ["c"]
 
 
 async def test_a_pod_that_was_evicted_is_not_there_any_more_before_the_watch_shows_it() -> None:

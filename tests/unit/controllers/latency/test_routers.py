@@ -33,6 +33,39 @@ def test_users_are_steered_where_all_nodes_have_routers(there: str, nodes: str, 
     assert routers(*there).steer_to(nodes, later(at)) is can
 
 
+@pytest.mark.parametrize(
+    ("there", "nodes", "known", "awaited"),
+    [
+        pytest.param("ab", "abc", False, True, id="one node has none yet"),
+        pytest.param("", "abc", True, True, id="none yet, and there were some"),
+        pytest.param("abc", "abc", True, False, id="all have one"),
+        pytest.param("", "abc", False, False, id="there never was one"),
+        pytest.param("ab", "", True, False, id="no node has room"),
+    ],
+)
+def test_routers_are_awaited_for_a_while_where_there_are_some(
+    there: str, nodes: str, known: bool, awaited: bool
+) -> None:
+    made, until = routers(*there), NOW + HEARD
+    assert made.awaited(nodes, NOW, known=known) == (until if awaited else None)
+    for node in there:
+        made.heard(node, (), later(60))
+    assert made.awaited(nodes, later(60), known=known) == (until if awaited else None)
+    assert made.awaited(nodes, until, known=known) is None
+
+
+def test_a_router_is_awaited_again_that_was_there_and_is_not_where_nothing_came_of_steering() -> None:
+    made = routers("a", "b")
+    made.awaited("abc", NOW, known=False)
+    assert made.awaited("abc", NOW + HEARD, known=True) is None
+    made.heard("c", (), NOW + HEARD)
+    assert made.awaited("c", NOW + HEARD, known=False) is None
+    assert made.awaited("cd", NOW + HEARD, known=False) == NOW + 2 * HEARD
+    made.ask("c", NOW)
+    made.ask("c", NOW + PATIENCE)
+    assert made.awaited("cd", NOW + PATIENCE, known=True) is None
+
+
 def test_the_last_few_users_are_steered_by_the_routers_of_other_nodes() -> None:
     made = routers("a", "b", users=STEERED_USERS + 2)
     assert made.steered("a") == {}

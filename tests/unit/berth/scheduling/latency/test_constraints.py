@@ -61,6 +61,10 @@ def test_moves(given: Situation, node: str, reason: Reason) -> None:
         pytest.param(situation(FAR, rejected(NEAR)), id="the only better one is remembered as bad"),
         pytest.param(situation(FAR, rejected(OTHER)), id="so is the only one nobody measured"),
         pytest.param(situation(FAR, OTHER, awaiting=True), id="agents are about to answer"),
+        pytest.param(
+            situation(known("far", 100, INVALID), known("b", 70, INVALID), OTHER, awaiting=True),
+            id="nearer and invalid as well, while a better one may become known",
+        ),
         pytest.param(situation(FAR, OTHER, exploration=[Exploration.REVERSE_PROBE]), id="pods do not explore"),
         pytest.param(situation(known("a", 41, INVALID), known("b", 40, HARD)), id="better by less than the margin"),
         pytest.param(situation(known("a", 100, INVALID), known("b", 90, INVALID)), id="not proven to be nearer"),
