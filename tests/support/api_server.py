@@ -50,6 +50,9 @@ class ApiServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Head and body in one segment: the body would wait for the client to acknowledge the head, 40 ms.
+            wbufsize = -1
+            disable_nagle_algorithm = True
 
             def handle_any(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

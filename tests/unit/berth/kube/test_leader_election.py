@@ -210,8 +210,10 @@ async def test_a_write_is_given_up_before_anybody_else_may_lead() -> None:
             with pytest.raises(TimeoutError):
                 await client.create(CONFIGMAPS, {"metadata": {"name": "late"}}, namespace="ns")
             assert time.monotonic() - begun < 10
-            assert await client.list_all(CONFIGMAPS.raw) == []  # reads may take their time
-        answered.set()
+            # Reads may take their time: the server answers one request after another.
+            asyncio.get_running_loop().call_later(0.5, answered.set)
+            assert await client.list_all(CONFIGMAPS.raw) == []
+            assert answered.is_set()
 
 
 @pytest.mark.parametrize(
