@@ -121,6 +121,39 @@ def test_nodes_that_are_not_simulated_are_left_alone(
         kubectl("delete", "node", name)
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["pods"],
+        ["po", "p"],
+        ["pod", "p", "--show-managed-fields"],
+        ["pods", "--field-selector=metadata.name=q"],
+        ["pods", "-l=app=web"],
+        ["events.events.k8s.io"],
+        ["events"],
+        ["lease"],
+        ["nodes"],
+        ["nt"],
+        ["networktopology", "net"],
+        ["serviceaccounts,pods"],
+    ],
+    ids=" ".join,
+)
+def test_what_tests_read_is_what_kubectl_prints(kubectl: Kubectl, simulated_nodes: list[str], args: list[str]) -> None:
+    topology = {"apiVersion": "networktopology.diktyo.x-k8s.io/v1alpha1", "kind": "NetworkTopology"}
+    topology |= {"metadata": {"name": "net"}, "spec": {"configmapName": "", "weights": []}}
+    labelled = bound_pod("q", simulated_nodes[0])
+    labelled["metadata"]["labels"] = {"app": "web"}
+    kubectl.apply(topology, bound_pod("p", simulated_nodes[0]), labelled)
+    kubectl("wait", "pod", "--all", "--for=condition=Ready", "--timeout=100s")
+
+    def both() -> tuple[Any, Any]:
+        return kubectl.get(*args), json.loads(kubectl("get", *args, "-o", "json"))
+
+    # Nodes and what is said of pods may change in between.
+    eventually(both, accept=lambda found: found[0] == found[1], what="the same")
+
+
 # -- authorization ------------------------------------------------------------------------------------------------
 
 

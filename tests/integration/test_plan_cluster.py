@@ -239,7 +239,11 @@ def groups_of(document: dict[str, Any], *namespaces: str) -> dict[str, str]:
 
 
 def pods(cluster: LocalCluster) -> list[dict[str, Any]]:
-    return list(json.loads(cluster.kubectl("get", "pods", "-A", "-o", "json").stdout)["items"])
+    api = cluster.api()
+    try:
+        return list(api.request("GET", "/api/v1/pods")["items"])
+    finally:
+        api.close()
 
 
 def decisions(cluster: LocalCluster) -> dict[str, Any]:

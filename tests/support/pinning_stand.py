@@ -11,7 +11,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from agents.node.topology.machine import Die, LastLevelCache, Machine, NumaNode,
 from berth.api.socketstatus import API_VERSION, KIND
 from hack.harness.cluster import Kubectl, eventually
 from hack.harness.processes import ControllerProcess
+from hack.localcluster import ClusterError
 from tests.support.containerd import Containerd
 from tests.support.cpusets import everything
 from tests.support.scripted_runtime import PATIENCE
@@ -129,8 +130,9 @@ class Stand:
         """Assign pods, by name, to sockets; a dict changes fields of the assignment."""
         items = []
         for name, chosen in sockets.items():
-            found = self.kubectl("get", "pod", name.replace("_", "-"), "-o", "json", check=False)
-            uid = json.loads(found)["metadata"]["uid"] if found else "gone"
+            uid = "gone"
+            with suppress(ClusterError):
+                uid = self.kubectl.get("pod", name.replace("_", "-"))["metadata"]["uid"]
             item = {"uid": uid, "namespace": self.kubectl.namespace, "name": name.replace("_", "-")}
             items.append(item | (chosen if isinstance(chosen, dict) else {"socket": chosen}))
         spec = {"assignments": items}
@@ -138,8 +140,9 @@ class Stand:
 
     def status(self) -> dict[str, Any]:
         """The status of the node's SocketStatus."""
-        found = self.kubectl("get", "sst", self.node, "-o", "json", check=False)
-        status: dict[str, Any] = json.loads(found).get("status", {}) if found else {}
+        status: dict[str, Any] = {}
+        with suppress(ClusterError):  # it is not there
+            status = self.kubectl.get("sst", self.node).get("status", {})
         return status
 
     def condition(self, kind: str, status: str, text: str = "", *, timeout: float = PATIENCE) -> str:
