@@ -20,7 +20,8 @@ module_cluster
 eight_nodes
     Module. A control plane without KWOK, with the eight nodes of `tests.support.costs`.
 networktopology_controller
-    Module. The networktopology controller that leads in `eight_nodes`; tests that need it say so with ``usefixtures``.
+    Module. The networktopology controller that leads in `eight_nodes`, at the pace `BRISK`; tests that need it say so
+    with ``usefixtures``.
 costs
     Function. `Costs` of a fresh namespace in `eight_nodes`, whichever controller runs there.
 
@@ -44,6 +45,7 @@ import pytest
 from hack.harness.cluster import DEMO_TOPOLOGY, Kubectl, eventually, install_crds
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
+from tests.support.chosen_constants import BRISK, chosen_constants
 from tests.support.costs import Costs, create_nodes
 from tests.support.placing import BARE
 
@@ -146,8 +148,9 @@ def networktopology_controller(
 ) -> Iterator[ControllerProcess]:
     """The networktopology controller, working."""
     directory = tmp_path_factory.mktemp("controller")
+    brisk = chosen_constants(directory / "constants", **BRISK)
     with ControllerProcess.start(
-        ["networktopology"], kubeconfig=eight_nodes.kubeconfig, directory=directory
+        ["networktopology"], kubeconfig=eight_nodes.kubeconfig, directory=directory, environment=brisk
     ) as process:
         yield process.wait_leader().wait_ready()
 

@@ -128,11 +128,12 @@ def test_figures_that_hardly_differ_are_no_reason_to_write_weights(
     before = costs.get()["spec"]
 
     def passes() -> float:
+        reports.write(n1_n3=910, n2_n3=920, n3_n1=930, n4_n1=940)
         return networktopology_controller.metric("berth_networktopology_compute_seconds_count")
 
     begun = passes()
-    reports.write(n1_n3=910, n2_n3=920, n3_n1=930, n4_n1=940)
-    eventually(lambda: passes() >= begun + 1, what="reports looked at")
+    # The first may be about what was written before.
+    eventually(lambda: passes() >= begun + 2, what="reports looked at")
     assert costs.get()["spec"] == before
 
 

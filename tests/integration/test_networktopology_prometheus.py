@@ -17,6 +17,7 @@ from berth.cli.main import kubectl_app
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.api_server import Answer, ApiServer, Request, api_server
+from tests.support.chosen_constants import BRISK, chosen_constants
 from tests.support.costs import EIGHT_NODES, ZONE_COSTS, Costs, table, user_defined
 from tests.support.prometheus import answer, series
 
@@ -75,7 +76,11 @@ def costs(
     arguments = ["--prometheus-url", prometheus.url, "--prometheus-preset", "cilium"]
     arguments += ["--prometheus-token-file", str(token), "--prometheus-ca-file", str(CERTIFICATE / "server.crt")]
     with ControllerProcess.start(
-        ["networktopology"], kubeconfig=eight_nodes.kubeconfig, directory=tmp_path, arguments=arguments
+        ["networktopology"],
+        kubeconfig=eight_nodes.kubeconfig,
+        directory=tmp_path,
+        arguments=arguments,
+        environment=chosen_constants(tmp_path / "constants", **BRISK),
     ) as process:
         process.wait_leader().wait_ready()
         yield costs

@@ -21,6 +21,7 @@ import pytest
 from hack.harness.cluster import Kubectl, eventually, install_crds
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
+from tests.support.chosen_constants import BRISK, chosen_constants
 from tests.support.costs import (
     EIGHT_NODES,
     REGION_COSTS,
@@ -54,6 +55,7 @@ def start(eight_nodes: LocalCluster, tmp_path: Path) -> Iterator[Start]:
             kubeconfig=kubeconfig or eight_nodes.kubeconfig,
             directory=tmp_path,
             arguments=["--no-leader-elect"],
+            environment=chosen_constants(tmp_path / "constants", **BRISK),
         )
         started.append(process)
         return process

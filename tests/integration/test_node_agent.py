@@ -20,6 +20,7 @@ from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.addresses import own_address
+from tests.support.chosen_constants import chosen_constants
 
 ZONES = {"pa-1": "a", "pa-2": "a", "pb-1": "b", "pc-1": "c"}
 PORTS = {node: port for port, node in enumerate(ZONES, 9480)}
@@ -31,7 +32,10 @@ def start(cluster: LocalCluster, node: str, namespace: str, directory: Path) -> 
     options = {"name": node, "namespace": namespace, "address": own_address(), "port": PORTS[node], "interval": 0.5}
     options["bandwidth"] = "10G"
     arguments = [f"--node-{name}={value}" for name, value in options.items()]
-    return ControllerProcess.start(["node"], kubeconfig=cluster.kubeconfig, directory=directory, arguments=arguments)
+    brisk = chosen_constants(directory / "constants", **{"agents.node.probing.publication.WRITE_SECONDS": 2.0})
+    return ControllerProcess.start(
+        ["node"], kubeconfig=cluster.kubeconfig, directory=directory, arguments=arguments, environment=brisk
+    )
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Constants of a Python process that a test chooses: bounds that are right in a cluster, and not on a busy machine.
+"""Constants of a Python process that a test chooses: bounds and paces that are right in a cluster, and not in a test.
 
 The process loads :data:`MODULE` as its ``sitecustomize`` module before anything else.
 """
@@ -22,6 +22,17 @@ if sys.orig_argv[1:2] == ["-c"]:  # the controller, and not who starts it
 
 PATIENT: Final = {f"berth.scheduling.settling.{name}": 600.0 for name in ("SETTLE_SECONDS", "WEIGHTS_SECONDS")}
 """AppGroups wait for network data however long it takes."""
+
+
+BRISK: Final = {
+    "controllers.networktopology.write_pacing.WRITE_SECONDS": 2.0,
+    "controllers.networktopology.write_pacing.WORDS_SECONDS": 2.0,
+    "controllers.networktopology.nodes.LOOK_SECONDS": 1.0,
+    "controllers.networktopology.sources.probereports.TELL_SECONDS": 1.0,
+    "controllers.networktopology.sources.prometheus.POLL_SECONDS": 1.0,
+}
+"""NetworkTopologies follow what is measured within seconds. Unit tests have the pace itself, and tests from end to end
+wait for it."""
 
 
 def chosen_constants(directory: Path, **constants: float) -> dict[str, str]:

@@ -5,8 +5,11 @@ The process loads :data:`MODULE` as its ``sitecustomize`` module before anything
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+
+from tests.support import chosen_constants
 
 MODULE: Final = """
 import datetime, os, time
@@ -33,12 +36,13 @@ time.time = lambda: _true() + _offset()
 class SteppedClock:
     """The clock of processes that have :attr:`environment`."""
 
-    def __init__(self, directory: Path, *, seconds: float = 0.0) -> None:
-        """Begin so many seconds ahead; `directory` is the clock's own."""
-        directory.mkdir(exist_ok=True)
-        (directory / "sitecustomize.py").write_text(MODULE)
+    def __init__(self, directory: Path, *, seconds: float = 0.0, constants: Mapping[str, float] | None = None) -> None:
+        """Begin so many seconds ahead; `directory` is the clock's own. Constants are chosen as elsewhere."""
         self._file = directory / "clock"
-        self.environment = {"PYTHONPATH": str(directory), "CLOCK_FILE": str(self._file)}
+        chosen = chosen_constants.chosen_constants(directory, **(constants or {}))
+        # Before anything that reads it is imported.
+        (directory / "sitecustomize.py").write_text(MODULE + chosen_constants.MODULE)
+        self.environment = {**chosen, "CLOCK_FILE": str(self._file)}
         self.step(seconds)
 
     def step(self, seconds: float) -> None:
