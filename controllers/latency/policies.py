@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,8 +72,18 @@ class Policies:
         return self._take(obj.document(api_version=API_VERSION, kind=KIND))
 
     def written(self, raw: dict[str, Any]) -> None:
-        """Take in the answer to a write."""
-        self._take(raw)
+        """Take in the answer to a write; of a policy that is gone by then, as the one that was known last.
+
+        The watch may have told that it went before its writer hears of the write: it would be there for ever.
+        """
+        metadata = raw["metadata"]
+        key = f"{metadata['namespace']}/{metadata['name']}"
+        last, known = self._last.get(key), self._known.get(key)
+        if last is None or last.metadata.uid != metadata["uid"]:
+            self._take(raw)
+        elif known is None or known.policy.metadata.uid != metadata["uid"]:
+            with suppress(InvalidObjectError):
+                self._last[key] = LatencyPolicy.parse(raw)
 
     def last(self, key: str) -> LatencyPolicy | None:
         """Return a policy that is gone, as it was known last; None once it was forgotten.

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from berth.api.latencypolicy import API_VERSION, KIND, Surge
 from berth.kube.objects import CustomObject
 from controllers.latency.policies import Policies
 from tests.unit.controllers.latency.test_workloads import policy
@@ -39,3 +40,22 @@ def test_who_is_gone(steps: list[CustomObject | None], last: str | None) -> None
     assert (found.metadata.uid if found is not None else None) == last
     policies.forget(KEY)
     assert policies.last(KEY) is None
+
+
+@pytest.mark.parametrize("successor", [None, "2"], ids=["deleted", "replaced by another"])
+def test_the_answer_to_a_write_that_comes_after_the_end_brings_nothing_back(successor: str | None) -> None:
+    """It raised the number of replicas, and that would stay so."""
+    policies = Policies()
+    policies.update(of("1"))
+    policies.remove(KEY)
+    if successor is not None:
+        policies.update(of(successor))
+    document = of("1").document(api_version=API_VERSION, kind=KIND)
+    document["metadata"]["resourceVersion"] = "9"
+    surge = {"replicas": 1, "previous": 1, "wanted": 2}
+    policies.written(document | {"status": {"surge": surge}})
+    found = policies.get(KEY)
+    assert (found.metadata.uid if found is not None else None) == successor
+    last = policies.last(KEY)
+    assert last is not None
+    assert last.status.surge == Surge(replicas=1, previous=1, wanted=2)
