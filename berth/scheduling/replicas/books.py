@@ -18,6 +18,7 @@ from berth.scheduling.replicas.terms.affinity import PreferredAffinityTerm, Requ
 from berth.scheduling.replicas.terms.anti_affinity import AntiAffinityTerm
 from berth.scheduling.replicas.terms.bandwidth import Bandwidth
 from berth.scheduling.replicas.terms.interference import Interference
+from berth.scheduling.replicas.terms.limits import Limits
 from berth.scheduling.replicas.terms.load import Load
 from berth.scheduling.replicas.terms.network import Network
 from berth.scheduling.replicas.terms.spread import SpreadTerm
@@ -58,6 +59,7 @@ class Books:
         use up; the rest may be over-committed"""
         self.network = Network(model, self.counts, self.total)
         self.load = Load(model, self.counts, self.network.shares, self.total)
+        self.limits = Limits(model, self.counts, self.total)
         self.bandwidth = Bandwidth(model, self.x)
         self.survival = Survival(model, self.x, self.by_zone, self.total)
         self.interference = Interference(model)
@@ -119,6 +121,8 @@ class Books:
             change = change + self.load.add(workload)
         if self.bandwidth.active:
             change = change + self.bandwidth.add(workload)
+        if self.limits.active:
+            change = change + self.limits.add(workload)
         for term in self._rules_of[row]:
             if not isinstance(term, AntiAffinityTerm) or not term.required:
                 change = change + term.add(row)
@@ -165,6 +169,8 @@ class Books:
             terms["interference"] = self.interference.add(row)
         if self.bandwidth.active:
             terms["bandwidth"] = self.bandwidth.add(workload)
+        if self.limits.active:
+            terms["network"] = terms["network"] + self.limits.add(workload)
         for term in self._rules_of[row]:
             if not isinstance(term, AntiAffinityTerm) or not term.required:
                 terms["rules"] = terms.get("rules", 0.0) + term.add(row)
@@ -224,13 +230,15 @@ class Books:
 
     def _sync(self, workload: int) -> None:
         self.load.sync(workload, self.network.sync(workload))
+        if self.limits.active:
+            self.limits.sync(workload)
 
     def value(self, rows: Iterable[int] | None = None) -> float:
         """The objective with penalties of broken rules: the whole, or all terms that some pod sets take part in."""
         model = self.model
         if rows is None:
             targets: Collection[int] = range(len(model.targets))
-            survivors: Iterable[int] = range(len(self.total))
+            survivors: Collection[int] = range(len(self.total))
             callees: Iterable[int] = self.load.callees
             rules: Iterable[RuleTerm] = self.rules
             rows = range(len(model.workload))
@@ -249,6 +257,8 @@ class Books:
                 total += float(self.planned[row] @ charge)
         if self.interference.active:
             total += self.interference.value()
+        if self.limits.active:
+            total += self.limits.value(survivors)
         return total + (self.bandwidth.value() if self.bandwidth.active else 0.0)
 
 

@@ -76,7 +76,7 @@ def plan(
         yield from budget.pause(BEFORE_LONG)
         draft = yield from _search(model, budget, effort, rng)
         quality = yield from _quality(draft, budget)
-        # Moves do not see limits of what goes later: only the check of a whole plan does.
+        # Penalties of the search say how far off a rule is, and may weigh less than what breaking it saves.
         if quality.broken or (partial and not quality.whole):
             yield from repair(draft, budget, rng, effort.rescue)
             quality = yield from _quality(draft, budget)

@@ -172,7 +172,7 @@ class Exact:
 def unpunished(books: Books) -> float:
     """The objective of a plan that keeps all rules.
 
-    The books hold a penalty against calls beyond their limit between pods that are placed, which no plan can help.
+    The books hold a penalty against calls beyond their limit between pods that are there, which no plan can help.
     """
     model, network = books.model, books.network
     value = books.value()
@@ -180,6 +180,8 @@ def unpunished(books: Books) -> float:
         if model.limit(number) is not None:
             unlimited = network.reached(model.plain(number))
             value += float(network.callers(number) @ (unlimited - network.reach(number)))
+    if books.limits.active:
+        value -= books.limits.value(range(len(model.placed)))
     return value
 
 

@@ -222,3 +222,15 @@ def test_a_plan_keeps_limits_of_what_goes_later(old: int, replicas: int) -> None
     answer = finish(plan(replace(asked, workloads=workloads)))
     assert answer.missing == (0, 0, 0)
     assert {node for nodes in answer.counts for node in nodes} <= {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("old", [pytest.param(0, id="callers"), pytest.param(1, id="endpoints")])
+def test_moves_see_limits_of_what_goes_later(old: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without exact search, and without pods being taken off a plan that breaks a rule."""
+    monkeypatch.setattr("berth.scheduling.replicas.plan.repair", None)
+    calls = [Edge(caller=0, callee=1, max_cost=5.0), Edge(caller=1, callee=2)]
+    asked = counts.problem(8, 8, 0, edges=calls, placed={2: {7: 1}})
+    workloads = [replace(one, leaving={0: 8} if number == old else {}) for number, one in enumerate(asked.workloads)]
+    answer = finish(plan(replace(asked, workloads=workloads), effort=Effort(steps=0)))
+    assert answer.complete
+    assert {node for nodes in answer.counts for node in nodes} <= {0, 1, 2, 3}
