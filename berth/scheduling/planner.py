@@ -31,7 +31,7 @@ from berth.scheduling.framework.framework import FilterResult, Framework
 from berth.scheduling.framework.plugin import Afterwards, Plugin
 from berth.scheduling.gang.application import Candidate, as_of_now, build_application
 from berth.scheduling.gang.batches import batches
-from berth.scheduling.gang.budget import BEFORE_LONG, STRETCH_SECONDS, Budget
+from berth.scheduling.gang.budget import BEFORE_LONG, Budget
 from berth.scheduling.gang.decisions import decisions_of
 from berth.scheduling.gang.failures import all_fail, joint_failures, rejected, unplanned
 from berth.scheduling.gang.infrastructure import InfrastructureView
@@ -39,6 +39,7 @@ from berth.scheduling.gang.plan import plan_in_turns
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
+from berth.scheduling.in_counts import InCounts
 from berth.scheduling.planning import JointPlan, Planning
 from berth.scheduling.plugins import PLUGINS
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
@@ -54,10 +55,6 @@ _CLASSES = 16
 """Of priority that are planned one after another at the most: each looks at the whole group anew."""
 NOBODY: Mapping[str, int] = {}
 """No pod, by uid."""
-
-
-MAX_PLANS = 3
-"""How often a plan in counts is made at the most while others take the room that it was made with."""
 
 
 class Planner:
@@ -92,6 +89,9 @@ class Planner:
         self._single = SinglePods(cache, self._framework, self.view, profile) if by_cost else None
         in_counts = profile.gang.strategy == REPLICAS
         self._in_counts = ReplicaPlanner(cache, self.view, self._judge, profile) if in_counts else None
+        self._counting: InCounts | None = None
+        if self._in_counts is not None:
+            self._counting = InCounts(cache, self._filtered, self._in_counts, self._carrying_out)
         self._strategy = DEFAULT if in_counts else profile.gang.strategy
 
     def place_pod(self, pod: Pod, group: Group | None, costs: NetworkCosts) -> Outcome:
@@ -256,11 +256,10 @@ class Planner:
         unmet: list[Failure] = []
         held: list[Decision] = []
         near, first = self._cache.services.keeps_near(group), True
-        if self._in_counts is not None and not self._one_of_each(joint, candidates):
-            rest, held, failures = yield from self._place_in_counts(self._in_counts, joint, candidates, since)
+        if self._counting is not None and not self._one_of_each(joint, candidates):
+            rest, held, unmet, failures = yield from self._counting.place(joint, candidates, since)
             if failures and not joint.partial:
                 return failures
-            held, unmet = yield from self._carrying_out.settle(joint, held)
             since = budget.pauses
             with budget.holding_back() if joint.partial else nullcontext():
                 candidates, lost = yield from self._filtered.candidates(joint, rest)
@@ -290,33 +289,6 @@ class Planner:
             held += yield from self._carrying_out.assume(joint, decisions, near=near, since=fresh)
             held, unmet = yield from self._carrying_out.settle(joint, held, together=near and not joint.partial)
         return [*failures, *unmet]
-
-    def _place_in_counts(
-        self, planner: ReplicaPlanner, joint: JointPlan, candidates: Sequence[Candidate], since: int
-    ) -> Generator[None, None, tuple[list[Pod], list[Decision], list[Failure]]]:
-        """Plan in counts, and anew if others took room meanwhile that the plan was made with.
-
-        One by one, its pods would go away from those that they call. The last time nobody else has a turn, if that does
-        not take long: of many groups that are planned by turns, most lose their room each time. Returns pods that the
-        plan has no node for, decisions whose node a filter rejects, and pods that no node took any more.
-        """
-        first, budget, took = len(joint.settled), joint.budget, 0.0
-        pods, failures = [candidate.info.pod for candidate in candidates], list[Failure]()
-        for attempt in range(1, MAX_PLANS + 1):
-            last, began = attempt == MAX_PLANS and took < STRETCH_SECONDS, budget.spent
-            with budget.at_a_stretch() if last else nullcontext():
-                if attempt > 1:
-                    since = budget.pauses
-                    candidates, failures = yield from self._filtered.candidates(joint, pods, in_counts=True)
-                    if failures and not joint.partial:
-                        return [], [], failures
-                rest, held = yield from planner.place(joint, candidates)
-            if not held or attempt == MAX_PLANS or budget.pauses == since or budget.over:
-                break
-            took = budget.spent - began
-            self.forget(joint.settled[first:])
-            del joint.settled[first:]
-        return rest, held, failures
 
     def _plan(
         self, joint: JointPlan, batch: Sequence[Candidate]

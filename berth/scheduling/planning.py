@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from berth.network.routing import Routing
     from berth.scheduling.planner import Planner
     from berth.scheduling.queue_entry import QueueEntry
+    from berth.scheduling.replica_plan.volume_cuts import VolumeCut
 
 Planning = Generator[None, None, Outcome]
 """Yields where others may have a turn; returns the outcome. Closed before its end, it gives back what it assumed."""
@@ -37,6 +38,8 @@ class JointPlan:
     """place what fits; otherwise all or nothing"""
     settled: list[Decision] = field(default_factory=list)
     """decisions that are assumed, in this order"""
+    cuts: list[VolumeCut] = field(default_factory=list)
+    """what plans that could not be carried out have shown"""
 
 
 @dataclass(frozen=True, slots=True)

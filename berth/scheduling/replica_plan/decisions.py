@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from berth.kube.objects import Pod
 from berth.network.groups import Group
 from berth.scheduling.decision import Alternative, Decision
 from berth.scheduling.gang.application import Candidate
@@ -14,6 +15,7 @@ from berth.scheduling.gang.strategies import REPLICAS
 from berth.scheduling.replica_plan.filling import filling_order
 from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replica_plan.question import Question
+from berth.scheduling.replica_plan.volume_cuts import EASY, Choosiness
 from berth.scheduling.replicas.order import binding_order
 from berth.scheduling.replicas.result import Plan
 from berth.scheduling.replicas.rule import Affinity
@@ -34,7 +36,12 @@ class Reading:
 
 
 def read(
-    question: Question, plan: Plan, group: Group, names: Sequence[str], budget: Budget = UNLIMITED
+    question: Question,
+    plan: Plan,
+    group: Group,
+    names: Sequence[str],
+    budget: Budget = UNLIMITED,
+    choosy: Callable[[Pod], Choosiness] = lambda _: EASY,
 ) -> Generator[None, None, Reading]:
     """Give the pods of each set the nodes that are planned for it, the first ones to those that stay longest, in turns.
 
@@ -44,13 +51,14 @@ def read(
         group: the AppGroup.
         names: node names by slot.
         budget: time, in turns.
+        choosy: how choosy a pod is about volumes: who finds fewer comes first.
     """
     slots = yield from filling_order(question.problem.rules, plan.counts, budget)
     yield from budget.pause(BEFORE_LONG)
     total = sum(len(each) for each in slots)
     shared = _shares(question, plan)
     reading = Reading([], [])
-    rounds: list[tuple[int, int, int, Decision]] = []
+    rounds: list[tuple[int, int, int, Choosiness, Decision]] = []
     for number, pods in enumerate(question.pod_sets):
         placed = sorted(pods.candidates[: len(slots[number])], key=_lasting, reverse=True)
         for place, (candidate, slot) in enumerate(zip(placed, slots[number], strict=True)):
@@ -70,10 +78,11 @@ def read(
                 group=group.key,
                 planned_with=total,
             )
-            rounds.append((place, number, slot, decision))
+            yield from budget.pause()
+            rounds.append((place, number, slot, choosy(candidate.info.pod), decision))
         reading.rest.extend(pods.candidates[len(slots[number]) :])
     early = _by_affinity(question, plan.counts)
-    rounds.sort(key=lambda each: (early.get(each[1:3], len(early)), *each[:2]))
+    rounds.sort(key=lambda each: (early.get(each[1:3], len(early)), each[3], *each[:2]))
     reading.decisions.extend(decision for *_, decision in rounds)
     return reading
 

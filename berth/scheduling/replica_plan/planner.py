@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from berth.network.limits import NOTHING_PLANNED
 from berth.network.routing import Routing
+from berth.scheduling.cache.volumes import claim_keys
 from berth.scheduling.decision import Decision
 from berth.scheduling.framework.reasons import BANDWIDTH
 from berth.scheduling.gang.application import as_of_now
@@ -20,11 +22,15 @@ from berth.scheduling.gang.budget import BEFORE_LONG
 from berth.scheduling.plugins.inter_pod_affinity import InterPodAffinity
 from berth.scheduling.plugins.interference_least_slowdown import InterferenceLeastSlowdown
 from berth.scheduling.plugins.network_overhead import NetworkOverhead
+from berth.scheduling.plugins.node_volume_limits import NodeVolumeLimits
 from berth.scheduling.plugins.pod_topology_spread import PodTopologySpread
+from berth.scheduling.plugins.volume_binding import VolumeBinding
+from berth.scheduling.plugins.volume_restrictions import VolumeRestrictions
 from berth.scheduling.replica_plan.assume import Assuming
 from berth.scheduling.replica_plan.decisions import read
 from berth.scheduling.replica_plan.question import Question, pose
 from berth.scheduling.replica_plan.same_nodes import NodesChangedError, SameNodes
+from berth.scheduling.replica_plan.volume_cuts import MOST_CUTS, choosiness, cut_of
 from berth.scheduling.replicas.plan import plan
 from berth.scheduling.single import workload_of
 
@@ -46,13 +52,21 @@ JUDGED_IN_COUNTS = frozenset((InterPodAffinity.name, PodTopologySpread.name))
 """Filters whose rules a plan in counts judges itself, beside those of every joint plan."""
 JUDGED_AT_ONCE = frozenset((BANDWIDTH,))
 """Filters of what a plan's calls take, which is judged for all of its pods together."""
+VOLUME_FILTERS = (VolumeBinding(), NodeVolumeLimits(), VolumeRestrictions())
+"""Filters of what pods with claims compete for."""
 
 
 class Judge(Protocol):
     """Runs the filters for one pod."""
 
     def __call__(
-        self, pod: Pod, group: Group | None, costs: NetworkCosts, planned: Planned, *, skip: Collection[str] = ()
+        self,
+        pod: Pod,
+        group: Group | None,
+        costs: NetworkCosts,
+        planned: Planned = NOTHING_PLANNED,
+        *,
+        skip: Collection[str] = (),
     ) -> tuple[CycleState, FilterResult]:
         """Return what they say with all that is assumed by now, and as to calls with what is planned; some left out."""
 
@@ -90,7 +104,8 @@ class ReplicaPlanner:
         with budget.holding_back() if joint.partial else nullcontext():
             answer = yield from plan(question.problem, partial=joint.partial, budget=budget)
         yield from budget.pause(BEFORE_LONG)
-        reading = yield from read(question, answer, group, infrastructure.infrastructure.names, budget)
+        choosy = partial(choosiness, state=self._cache.state)
+        reading = yield from read(question, answer, group, infrastructure.infrastructure.names, budget, choosy)
         first = len(joint.settled)
         limited = any(edge.max_cost < math.inf for edge in group.edges)
         assuming = Assuming(
@@ -106,9 +121,49 @@ class ReplicaPlanner:
             limited=limited,
         )
         held = yield from assuming.run(joint.settled)
+        if held and not joint.partial:
+            yield from self._learn(joint, question, held, infrastructure.infrastructure.names, first)
         if held and limited:
             held += yield from self._give_up(joint, first)
         return [candidate.info.pod for candidate in reading.rest], held
+
+    def _learn(
+        self, joint: JointPlan, question: Question, held: Sequence[Decision], names: Sequence[str], first: int
+    ) -> Generator[None, None, None]:
+        """Note where pods with claims found no volume left, for another plan.
+
+        Args:
+            joint: what they are for.
+            question: what was asked.
+            held: decisions that cannot be carried out.
+            names: node names by slot, as they were then.
+            first: what is settled from here on is of this plan.
+        """
+        state = self._cache.state
+        masks = {each.info.pod.metadata.uid: pods.mask for pods in question.pod_sets for each in pods.candidates}
+        users = Counter(
+            key for pods in question.pod_sets for each in pods.candidates for key in claim_keys(each.info.pod)
+        )
+        for decision in held:
+            claims = claim_keys(decision.pod)
+            if not claims:
+                continue
+            yield from joint.budget.pause()
+            if joint.budget.over or len(joint.cuts) == MOST_CUTS:
+                return
+            cycle, _ = self._judge(decision.pod, joint.group, joint.costs)
+            lost = np.zeros(state.size, dtype=np.bool_)
+            for plugin in VOLUME_FILTERS:
+                for rejected in plugin.filter(cycle):
+                    lost |= rejected.nodes
+            asked = [decision.node]
+            # Where others are that share a claim says nothing of nodes where nobody is.
+            if all(users[key] == 1 for key in claims):
+                asked = [names[slot] for slot in np.flatnonzero(masks[decision.pod.metadata.uid]).tolist()]
+            nodes = [name for name in asked if (slot := state.node_index.get(name)) is not None and lost[slot]]
+            cut = cut_of(decision.pod, nodes, joint.settled[first:], state)
+            if cut is not None and cut not in joint.cuts:
+                joint.cuts.append(cut)
 
     def _pose(
         self, joint: JointPlan, candidates: Sequence[Candidate], current: Callable[[], InfrastructureState]
@@ -136,6 +191,7 @@ class ReplicaPlanner:
                         defaults=self._profile.pod_topology_spread.constraints,
                         interference=InterferenceLeastSlowdown.of(self._profile).cost_weight,
                         turns=SameNodes(self._cache.state, joint.budget, at_a_stretch=at_a_stretch),
+                        cuts=joint.cuts,
                     )
                 )
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,7 @@ from berth.scheduling.replica_plan.rollout import replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader, TooManyRulesError
 from berth.scheduling.replica_plan.same_nodes import SameNodes
 from berth.scheduling.replica_plan.socket_harm import sharing_of
+from berth.scheduling.replica_plan.volume_cuts import VolumeCut, cut_room
 from berth.scheduling.replica_plan.volume_room import volume_room
 from berth.scheduling.replicas.problem import Edge, Link, Nodes, PodSet, Problem, Workload
 
@@ -66,6 +67,7 @@ def pose(
     defaults: Sequence[DefaultConstraint] = SYSTEM_DEFAULT_CONSTRAINTS,
     interference: float = 0.0,
     turns: SameNodes | None = None,
+    cuts: Collection[VolumeCut] = (),
 ) -> Generator[None, None, Question | None]:
     """Translate waiting pods, in turns; None where a problem in counts cannot say what holds for them.
 
@@ -84,6 +86,7 @@ def pose(
         defaults: the profile's topology spread constraints of pods that state none.
         interference: what harm that counts 1 costs; 0 where the profile chooses no nodes by it.
         turns: when others have theirs, and time.
+        cuts: what earlier plans have shown about volumes.
 
     Raises:
         NodesChangedError: while others had their turn.
@@ -112,6 +115,7 @@ def pose(
     infrastructure = current()
     sharing, charged = sharing_of(pod_sets, cache.state, interference)
     volumes = volume_room(charged, cache.state).beside(attach_room(charged, cache.state))
+    volumes = volumes.beside(cut_room(cuts, charged, cache.state))
     costs = infrastructure.infrastructure.location_cost
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
     problem = Problem(

@@ -150,3 +150,67 @@ def test_replicas_of_one_claim_are_not_spread_to_where_it_cannot_follow(racks: L
     pods = [member(f"a-{number}", "a", cpu="1", spec=using("own-0")) for number in range(3)]
     chosen = where(racks.place(shop, *pods, member("b", "b", cpu="1")))
     assert {chosen.get(pod.metadata.name) for pod in pods} == {"n4"}
+
+
+class TestPlansMadeAnew:
+    """All or nothing, where the first plan finds fewer volumes on its nodes than it thought."""
+
+    def test_nodes_share_volumes(self) -> None:
+        """Two volumes of two nodes, which count for each of them; a third node, where calls are too far, has one."""
+        lab = Lab([zoned(f"n{n}", "z1" if n < 2 else "z2", cpu=3, labels={"area": "ab"[n // 2]}) for n in range(4)])
+        lab.cache.update_storage(storage_class("local", provisioner="kubernetes.io/no-provisioner"))
+        for number, area in enumerate("aabbb"):
+            term = {"matchExpressions": [{"key": "area", "operator": "In", "values": [area]}]}
+            reach = {"required": {"nodeSelectorTerms": [term]}}
+            lab.cache.update_storage(volume(f"v{number}", storageClassName="local", nodeAffinity=reach))
+        for number in range(3):
+            lab.cache.update_storage(claim(f"local-{number}", storageClassName="local"))
+        shop = lab.group(group_object("shop", *chain("a", "b", maxNetworkCost=1)))
+        pods = [member(f"a-{number}", "a", cpu="1", spec=using(f"local-{number}")) for number in range(3)]
+        chosen = where(lab.place(shop, *pods, member("b", "b", cpu="1")))
+        assert len(chosen) == 4
+        assert set(chosen.values()) <= {"n2", "n3"}
+
+    def test_pods_share_a_volume_that_takes_one_of_what_the_node_attaches(self, racks: Lab) -> None:
+        attach(racks, n1=2, n2=2, n3=0, n4=3)
+        shop = racks.group(group_object("shop", *chain("a", "b")))
+        pods = [member(f"a-{n}", "a", spec=using("own-5", *([f"own-{n}"] if n else []))) for n in range(3)]
+        assert set(where(racks.place(shop, *pods, member("b", "b"))).values()) == {"n4"}
+
+    def test_volumes_have_labels(self, lab: Lab) -> None:
+        """Two pods want 2 GiB with the label y, of which n2 has one volume and n1 another."""
+        stock = {"n3-a": "1 y", "n2-a": "2 x", "n2-b": "1 y", "n2-c": "2 y", "n1-a": "2 x", "n1-b": "2 y"}
+        for name, what in stock.items():
+            size, tier = what.split()
+            made = volume(name, f"{size}Gi", zone=name[:2], labels={"tier": tier}, storageClassName="local")
+            lab.cache.update_storage(made)
+        wanted = {0: ("2Gi", {}), 1: ("2Gi", {"tier": "y"}), 2: ("1Gi", {}), 3: ("2Gi", {"tier": "y"})}
+        for number, (size, labels) in wanted.items():
+            selector = {"selector": {"matchLabels": labels}} if labels else {}
+            lab.cache.update_storage(claim(f"c-{number}", size, storageClassName="local", **selector))
+        shop = lab.group(group_object("shop", *chain("a", "b")))
+        pods = [member(f"{'aabb'[n]}-{n}", "aabb"[n], cpu="1", spec=using(f"c-{n}")) for n in range(4)]
+        chosen = where(lab.place(shop, *pods))
+        assert len(chosen) == 4
+        assert {chosen["a-1"], chosen["b-3"]} == {"n1", "n2"}
+
+    def test_what_does_not_fit_anew_has_no_node(self, racks: Lab) -> None:
+        attach(racks, n1=2, n2=2, n3=2, n4=2)
+        shop = racks.group(group_object("shop", *chain("a", "b")))
+        pods = [member(f"a-{n}", "a", spec=using("own-5", *([f"own-{n}"] if n else []))) for n in range(3)]
+        outcome = racks.place(shop, *pods, member("b", "b"))
+        assert outcome.decisions == ()
+        assert racks.cache.state.pod_count == 0
+        assert not racks.cache.state.volumes.reserved
+
+
+def test_who_finds_fewer_volumes_takes_one_first(lab: Lab) -> None:
+    """Two volumes on each node: who takes any leaves the one with the label to who asks for it."""
+    for name, tier in (("n2-a", "x"), ("n2-b", "y")):
+        lab.cache.update_storage(volume(name, zone="n2", labels={"tier": tier}, storageClassName="local"))
+    wanted = claim("local-2", storageClassName="local", selector={"matchLabels": {"tier": "x"}})
+    lab.cache.update_storage(wanted)
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    pods = [member("a-1", "a", spec=using("local-1")), member("b-2", "b", spec=using("local-2"))]
+    assert where(lab.place(shop, *pods)) == {"a-1": "n2", "b-2": "n2"}
+    assert lab.cache.state.volumes.reserved == {"n2-b": "default/local-1", "n2-a": "default/local-2"}
