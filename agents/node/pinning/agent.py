@@ -222,7 +222,8 @@ class PinningAgent:
     async def _give_back(self) -> None:
         place = self._workplace
         if place.pinner is None:
-            await place.look()  # one that ends before it has looked gives back what an agent before it has left
+            # One that ends before it could look gives back what an agent before it has left.
+            await place.look(last=True)
         if place.pinner is not None:
             # Where somebody else pins as well, what that one has changed is not ours any more.
             await place.pinner.restore_all(careful=self._observe or bool(place.kubelet_pins))

@@ -61,15 +61,18 @@ class Workplace:
         self._online = ""
         self._topology_due = self._pinner_due = 0.0
 
-    async def look(self) -> None:
-        """Find what is there; what is not there is looked for again when it is time."""
+    async def look(self, *, last: bool = False) -> None:
+        """Find what is there; what is not there is looked for again when it is time, and in any case the `last` time.
+
+        Whoever had the journal may have ended since, and left something to give back.
+        """
         now = self._clock()
         self.kubelet_pins, online = await asyncio.to_thread(self._glance)
         if now >= self._topology_due or online != self._online:
             await asyncio.to_thread(self._read_topology)
             self._online = online
             self._topology_due = now + (TOPOLOGY_SECONDS if self.machine else RETRY_SECONDS)
-        if self.pinner is None and now >= self._pinner_due:
+        if self.pinner is None and (last or now >= self._pinner_due):
             await asyncio.to_thread(self._open)
             self._pinner_due = now + RETRY_SECONDS
 

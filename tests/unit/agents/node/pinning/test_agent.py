@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from agents.node.pinning.agent import SILENCE_SECONDS, PinningAgent
+from agents.node.pinning.journal import Entry, Journal
 from agents.node.pinning.pinner import Pinner
 from agents.node.pinning.rounds import Round
 from agents.node.pinning.settings import PinningSettings
@@ -177,6 +178,20 @@ async def test_what_changes_nothing_on_the_node_is_nothing_new_to_a_round(
             await until(lambda: len(asked) >= 3)
     assert [each is asked[0] for each in asked] == [True] * len(asked)
     assert [wish.uid for wish in asked[0]] == ["u1"]
+
+
+async def test_what_another_agent_pinned_is_given_back_though_that_one_ended_a_moment_ago(machine: Path) -> None:
+    # As when one DaemonSet replaces another: this one waits for the journal, that one is killed, and this one ends.
+    plane, before = Plane(), Journal.open(machine / "journal")
+    before.add([Entry(container="a" * 64, cgroup=f"/kubepods/podu1/{'a' * 64}", cpus="0-1", mems="0", written="1")])
+    cgroup = machine / "cgroup" / "cpuset" / "kubepods" / "podu1" / ("a" * 64)
+    (cgroup / "cpuset.cpus").write_text("1")
+    with api_server(plane) as server:
+        async with running(machine, server):
+            await until(lambda: any("Unable" in json.dumps(report) for report in plane.reports))
+            assert cpus(machine) == "1"
+            before.close()
+    assert cpus(machine) == "0-1"
 
 
 async def test_a_refused_status_is_written_again(machine: Path) -> None:

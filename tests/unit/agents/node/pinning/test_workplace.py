@@ -84,6 +84,18 @@ async def test_another_process_has_the_journal(place: Place) -> None:
     place.workplace.close()
 
 
+async def test_the_last_look_does_not_wait_for_its_turn(place: Place) -> None:
+    place.furnish()
+    journal = Journal.open(place.root / "journal")
+    await place.workplace.look()
+    journal.close()
+    await place.workplace.look()
+    assert place.workplace.pinner is None
+    await place.workplace.look(last=True)
+    assert place.workplace.pinner is not None
+    place.workplace.close()
+
+
 async def test_cpus_go_offline_and_sockets_are_lost(place: Place) -> None:
     place.furnish()
     await place.workplace.look()
