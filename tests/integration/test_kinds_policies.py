@@ -21,6 +21,9 @@ from tests.support.kinds import app_group, network_topology, ref, weight_set, wo
 PAIR = (workload("a", "b"), workload("b"))
 STATISTICS = {"minBandwidth": "1M", "avgCost": 7}
 CAPACITY = network_topology(weight_set(a={"b": {"networkCost": 1, "bandwidthCapacity": "10 Gbit", "isAllowed": True}}))
+OLD_GROUP = app_group(*PAIR, name="old", numMembers=1)
+OLD_TOPOLOGY = {**CAPACITY, "metadata": {"name": "old"}}
+"""What was stored before a policy was there."""
 
 TOLD = [
     pytest.param(
@@ -102,8 +105,14 @@ def warning(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
 
 @pytest.fixture(scope="module")
 def denying(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A cluster with the strict overlay."""
-    return _installed(module_cluster(kwok=False), "deny")
+    """A cluster with the strict overlay, and with objects that were stored before it."""
+    cluster = module_cluster(kwok=False)
+    api = cluster.api()
+    for raw in (OLD_GROUP, OLD_TOPOLOGY):
+        status, _, stored = write(api, raw)
+        assert status == 201, stored
+    api.close()
+    return _installed(cluster, "deny")
 
 
 @pytest.mark.parametrize(("raw", "words"), TOLD)
@@ -139,15 +148,11 @@ def test_the_strict_overlay_refuses_it(denying: LocalCluster, raw: dict[str, Any
 
 
 def test_what_was_stored_before_the_strict_overlay_lives_on_until_somebody_writes_its_mistake(
-    fresh_cluster: Callable[..., LocalCluster],
+    denying: LocalCluster,
 ) -> None:
     """An object that was stored before could not be labelled, nor given its computed weights, nor deleted in the
     foreground: its finalizer is taken away by an update."""
-    cluster = fresh_cluster(kwok=False)
-    api = cluster.api()
-    group = write(api, app_group(*PAIR, name="old", numMembers=1))[2]
-    topology = write(api, {**CAPACITY, "metadata": {"name": "old"}})[2]
-    _installed(cluster, "deny")
+    api = denying.api()
     sound = CAPACITY["spec"]["weights"][0] | {"name": "Dijkstra"}
     sound = json.loads(json.dumps(sound).replace("10 Gbit", "10G"))
     computed = [*CAPACITY["spec"]["weights"], sound]
@@ -160,15 +165,15 @@ def test_what_was_stored_before_the_strict_overlay_lives_on_until_somebody_write
         return api.raw("PATCH", path, change, content_type="application/merge-patch+json")[0]
 
     changes: list[tuple[dict[str, Any], dict[str, Any], int]] = [
-        (group, {"metadata": {"labels": {"team": "a"}}}, 200),
-        (group, {"spec": {"topologySortingAlgorithm": "TarjanSort"}}, 422),
-        (topology, {"metadata": {"labels": {"team": "a"}}}, 200),
-        (topology, {"spec": {"weights": computed}}, 200),
-        (topology, {"spec": {"weights": spoilt}}, 422),
+        (OLD_GROUP, {"metadata": {"labels": {"team": "a"}}}, 200),
+        (OLD_GROUP, {"spec": {"topologySortingAlgorithm": "TarjanSort"}}, 422),
+        (OLD_TOPOLOGY, {"metadata": {"labels": {"team": "a"}}}, 200),
+        (OLD_TOPOLOGY, {"spec": {"weights": computed}}, 200),
+        (OLD_TOPOLOGY, {"spec": {"weights": spoilt}}, 422),
     ]
     assert [patch(stored, change) for stored, change, _ in changes] == [wanted for *_, wanted in changes]
     api.close()
-    cluster.kubectl("delete", "ag,nt", "old", "--cascade=foreground", "--timeout=60s")
+    denying.kubectl("delete", "ag,nt", "old", "--cascade=foreground", "--timeout=60s")
 
 
 LARGE = [workload(f"w{n}", *(f"w{(n + k) % 1500}" for k in range(1, 6))) for n in range(1500)]
