@@ -10,7 +10,7 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from berth.api.socketstatus import API_VERSION, KIND
 from hack.harness.cluster import Kubectl, eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import ClusterError
+from tests.support.chosen_constants import chosen_constants
 from tests.support.containerd import Containerd
 from tests.support.cpusets import everything
 from tests.support.scripted_runtime import PATIENCE
@@ -92,14 +93,18 @@ class Stand:
         state = {"policyName": policy, "defaultCpuSet": "", "checksum": 1}
         (self.directory / "kubelet" / "cpu_manager_state").write_text(json.dumps(state))
 
-    def agent(self, **options: Any) -> ControllerProcess:
-        """Start the agent and wait until it follows the node."""
+    def agent(self, *, constants: Mapping[str, float] | None = None, **options: Any) -> ControllerProcess:
+        """Start the agent and wait until it follows the node; constants as `chosen_constants` has them."""
         given = {"name": self.node, "runtime": self.daemon.socket, "journal": self.directory / "journal"}
         given |= {"sysfs": self.directory / "sys", "kubelet": self.directory / "kubelet"} | options
         arguments = [f"--pinning-{name.replace('_', '-')}={value}" for name, value in given.items()]
         kubeconfig = self.kubectl._cluster.kubeconfig
         process = ControllerProcess.start(
-            ["pinning"], kubeconfig=kubeconfig, directory=self.directory, arguments=arguments
+            ["pinning"],
+            kubeconfig=kubeconfig,
+            directory=self.directory,
+            arguments=arguments,
+            environment=chosen_constants(self.directory / "constants", **constants) if constants else None,
         )
         self.agents.append(process)
         return process.wait_ready()

@@ -20,7 +20,7 @@ from agents.node.pinning.report import Found, status_of
 from agents.node.pinning.rounds import Round
 from agents.node.pinning.settings import PinningSettings
 from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter
-from agents.node.pinning.wanted import Patience, PodWish, Wanted, read_assignments, wanted
+from agents.node.pinning.wanted import PATIENCE_SECONDS, Patience, PodWish, Wanted, read_assignments, wanted
 from agents.node.pinning.workplace import Workplace
 from agents.node.topology.machine import Machine
 from berth.api.socketstatus import AGENT_CONDITIONS, SocketStatusStatus
@@ -58,7 +58,7 @@ class PinningAgent:
         self._found: Found | None = None
         self._observe = False
         self._told: tuple[str, ...] = ()
-        self._patience = Patience()
+        self._patience = Patience(PATIENCE_SECONDS)
         self._asked: tuple[Machine, Wanted] | None = None
         self._wishes: tuple[PodWish, ...] = ()
         self._last = time.monotonic()

@@ -47,7 +47,7 @@ class Problem(NamedTuple):
 class Patience:
     """Holds problems back that may pass: a pod is assigned before its node hears of it, and goes before that ends."""
 
-    def __init__(self, seconds: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, seconds: float) -> None:
         """Begin without problems; `seconds` is how long one has to last."""
         self._seconds = seconds
         self._since: dict[Problem, float] = {}
