@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -47,6 +48,9 @@ TEMPLATE_BYTES = 8 * 2**20
 """Encoded fields of pods whose templates are remembered: some thousand templates, or a few very large ones."""
 PART_BYTES = 2 * 2**20
 """The same for each part that templates share."""
+LARGE = 2048
+"""Encoded bytes from which on a template is not compiled again while somebody holds it: a plan of a thousand pods with
+as many terms does not find them among those that are remembered."""
 _WHEN = "DuringSchedulingIgnoredDuringExecution"
 TERM_KINDS: tuple[TermKind, ...] = ("affinity", "anti_affinity", "preferred_affinity", "preferred_anti_affinity")
 
@@ -118,7 +122,7 @@ class PodTemplateInfo:
         return asked or (self.annotated_bandwidth > 0 and RESOURCE_BANDWIDTH in resources)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class PodInfo:
     """A pod with its template: what filters and scores are called with."""
 
@@ -145,14 +149,28 @@ class PodTemplateCache:
         self._requests: Memo[Part[Requests]] = Memo(PART_BYTES)
         self._terms: Memo[Part[Mapping[TermKind, tuple[AffinityTerm, ...]]]] = Memo(PART_BYTES)
         self._spread: Memo[Part[Spread]] = Memo(PART_BYTES)
+        self._held: WeakValueDictionary[int, PodInfo] = WeakValueDictionary()
+        """Pods with large templates that somebody holds, by identity."""
         self._encoder = msgspec.msgpack.Encoder()
 
     def info(self, pod: Pod) -> PodInfo:
         """The pod with its template."""
-        return PodInfo(pod, self.template(pod))
+        held = self._held.get(id(pod))
+        if held is not None:
+            return held
+        fields = self._fields(pod)
+        info = PodInfo(pod, self._of(pod, *fields))
+        if len(fields[0]) + len(fields[1]) >= LARGE:
+            self._held[id(pod)] = info
+        return info
 
     def template(self, pod: Pod) -> PodTemplateInfo:
         """The template of a pod's template, compiled on first sight."""
+        held = self._held.get(id(pod))
+        return self._of(pod, *self._fields(pod)) if held is None else held.template
+
+    def _fields(self, pod: Pod) -> tuple[bytes, bytes]:
+        """What the template is compiled from, encoded: what amounts depend on, and the rest."""
         spec, status = pod.spec, pod.status
         amounts = self._encoder.encode(
             (
@@ -178,6 +196,9 @@ class PodTemplateCache:
                 spec.host_network,
             )
         )
+        return amounts, rest
+
+    def _of(self, pod: Pod, amounts: bytes, rest: bytes) -> PodTemplateInfo:
         annotated = annotated_bandwidth(pod.metadata.annotations)[0] if self._count_annotations else 0
         fields = amounts + rest + (self._encoder.encode(annotated) if annotated else b"")
         return self._templates.get(fields, lambda key: self._compile(pod, key, amounts, annotated))

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from berth.kube.objects import Pod
 from berth.scheduling.cache import ClusterState, pod_templates
-from berth.scheduling.cache.pod_templates import PodTemplateCache
+from berth.scheduling.cache.pod_templates import PodTemplateCache, PodTemplateInfo
 from tests.support.builders import node, pod, pod_term, required_affinity, requirement, spread
 
 X = {"app": "x"}
@@ -167,3 +168,38 @@ def test_forgotten_templates_are_compiled_again_and_charged_right(monkeypatch: p
     for item in pods:
         state.delete_pod(item.metadata.uid)
     assert not state.used.any()
+
+
+@pytest.mark.parametrize(("terms", "compiled"), [(1, 6), (40, 2)], ids=["small", "large"])
+def test_what_is_large_is_not_compiled_again_while_somebody_holds_it(
+    terms: int, compiled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan of many pods asks for each of them several times, and assumes them."""
+    monkeypatch.setattr(pod_templates, "TEMPLATE_BYTES", 0)
+    made: list[str] = []
+    compile_one = PodTemplateCache._compile
+
+    def noted(self: PodTemplateCache, item: Pod, *rest: Any) -> PodTemplateInfo:
+        made.append(item.metadata.name)
+        return compile_one(self, item, *rest)
+
+    monkeypatch.setattr(PodTemplateCache, "_compile", noted)
+    state, wanted = ClusterState(), [pod_term("zone", {"app": str(number)}) for number in range(terms)]
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": wanted}}
+    pods = [pod(name, spec={"affinity": affinity}) for name in "ab"]
+    held = [state.info(item) for item in pods]
+    assert [state.info(item).template.key for item in pods] == [info.template.key for info in held]
+    for item in pods:
+        state.assume(item, "n1")
+    assert len(made) == compiled
+    del held
+    state.info(pods[0])
+    assert len(made) == compiled + 1
+
+
+def test_what_is_held_is_of_that_very_pod() -> None:
+    cache, wanted = PodTemplateCache(), [pod_term("zone", {"app": str(number)}) for number in range(40)]
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": wanted}}
+    before = cache.info(pod("p", cpu="1", spec={"affinity": affinity}))
+    after = cache.info(pod("p", cpu="2", spec={"affinity": affinity}))
+    assert (before.template.cpu, after.template.cpu) == (1000, 2000)
