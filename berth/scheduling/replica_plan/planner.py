@@ -140,14 +140,16 @@ class ReplicaPlanner:
             first: what is settled from here on is of this plan.
         """
         state = self._cache.state
-        masks = {each.info.pod.metadata.uid: pods.mask for pods in question.pod_sets for each in pods.candidates}
+        number = {each.info.pod.metadata.uid: n for n, pods in enumerate(question.pod_sets) for each in pods.candidates}
+        looked_at: set[tuple[int, str]] = set()
         users = Counter(
             key for pods in question.pod_sets for each in pods.candidates for key in claim_keys(each.info.pod)
         )
         for decision in held:
-            claims = claim_keys(decision.pod)
-            if not claims:
+            claims, row = claim_keys(decision.pod), number[decision.pod.metadata.uid]
+            if not claims or (row, decision.node) in looked_at:
                 continue
+            looked_at.add((row, decision.node))
             yield from joint.budget.pause()
             if joint.budget.over or len(joint.cuts) == MOST_CUTS:
                 return
@@ -159,7 +161,7 @@ class ReplicaPlanner:
             asked = [decision.node]
             # Where others are that share a claim says nothing of nodes where nobody is.
             if all(users[key] == 1 for key in claims):
-                asked = [names[slot] for slot in np.flatnonzero(masks[decision.pod.metadata.uid]).tolist()]
+                asked = [names[slot] for slot in np.flatnonzero(question.pod_sets[row].mask).tolist()]
             nodes = [name for name in asked if (slot := state.node_index.get(name)) is not None and lost[slot]]
             cut = cut_of(decision.pod, nodes, joint.settled[first:], state)
             if cut is not None and cut not in joint.cuts:
