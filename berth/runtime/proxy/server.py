@@ -97,7 +97,10 @@ class _Connection(RequestHandler):
         if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
             self._refused("the body is malformed")
             return
-        self._look(self._end + data, self._request_count - self._seen[0], len(data))
+        if new := self._request_count - self._seen[0]:
+            self._look(self._end + data, new, len(data))
+        elif self._rest > 0:
+            self._look(data, 0, len(data))
         self._end = data[-3:]
         seen = (self._request_count, self._body.total_bytes)
         self._around = self._around + len(data) if seen == self._seen else 0
@@ -139,7 +142,7 @@ class _Connection(RequestHandler):
                 self._last()
                 return
             self._rest = int(message.headers.get("Content-Length", 0)) - _behind_head(data, new)
-        elif self._rest > 0:
+        elif not new:
             self._rest -= came
         if self._rest < 0:
             self._last()
