@@ -1,12 +1,14 @@
 """Time of one joint plan with and without classes: ``python -m bench.interference.joint_scale [--nodes] [--pods]``.
 
 The nodes and pods of `scale`, all pods in one AppGroup of 20 workloads that do not call each other; others may be there
-before. The planner alone, without an API server.
+before. The planner alone, without an API server. Python's garbage collector does not look at what was there before the
+plan, as in the controller.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import time
 from collections.abc import Sequence
@@ -15,6 +17,7 @@ from typing import NamedTuple
 from bench.interference.joint import GROUP, group_of
 from bench.interference.scale import WORKLOADS, cluster, pod
 from berth.api.labels import LABEL_APPGROUP, LABEL_WORKLOAD
+from berth.kube.memory import freeze_objects
 from berth.network.costs import NO_COSTS
 from berth.scheduling.configuration import GangSettings, Profile
 from berth.scheduling.interference.policy import InterferencePolicy
@@ -41,6 +44,7 @@ def run(nodes: int, pods: int, before: int, policy: InterferencePolicy) -> Measu
         each.metadata.labels |= {LABEL_APPGROUP: GROUP, LABEL_WORKLOAD: f"w{number % WORKLOADS}"}
         cache.update_pod(each)
     group = cache.update_group(group_of(f"w{number}" for number in range(WORKLOADS)))
+    freeze_objects()
     planning = planner.place_group(group, coming, NO_COSTS, partial=False)
     seconds = longest = 0.0
     while True:
@@ -49,6 +53,7 @@ def run(nodes: int, pods: int, before: int, policy: InterferencePolicy) -> Measu
             next(planning)
         except StopIteration as end:
             seconds += time.process_time() - began
+            gc.unfreeze()
             return Measured(len(end.value.decisions), seconds, longest)
         turn = time.process_time() - began
         seconds, longest = seconds + turn, max(longest, turn)
