@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 
 from bench.planning.__main__ import HOST, Clock, Edges, layered, make_group, make_node, make_pod
-from berth.api.labels import LABEL_REGION
+from berth.api.labels import LABEL_REGION, LABEL_ZONE
 from berth.kube.objects import Pod, PodSpec
 from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
 
 Case = tuple[Cache, Group, list[Pod]]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def cluster(clock: Clock, nodes: int, edges: Edges, demand: dict[str, Any], cpu: int = 16) -> tuple[Cache, Group]:
@@ -118,6 +119,21 @@ def spread_anew(clock: Clock, nodes: int = 300, replicas: int = 300, constraints
     return cache, group, waiting(cache, made)
 
 
+def soft_terms(clock: Clock, nodes: int = 100, pods: int = 1000, terms: int = 90) -> Case:
+    """Pods none of which are alike, each of which would rather be near as many others."""
+    cache, group = cluster(clock, nodes, layered(20), {})
+    made = [make_pod(f"w{number % 20}", number, {}) for number in range(pods)]
+    for number, pod in enumerate(made):
+        pod.metadata.labels["own"] = str(number)
+        about = [
+            {"topologyKey": (HOST, LABEL_ZONE)[at % 2], "labelSelector": {"matchLabels": {"own": str(other % pods)}}}
+            for at, other in enumerate(range(number + 1, number + 1 + terms))
+        ]
+        preferred = [{"weight": 1 + at % 7, "podAffinityTerm": each} for at, each in enumerate(about)]
+        pod.spec = with_spec(pod, affinity={"podAffinity": {PREFERRED: preferred}})
+    return cache, group, waiting(cache, made)
+
+
 CASES: dict[str, Callable[[Clock], Case]] = {
     "keys": topology_keys,
     "two of many": two_of_many,
@@ -125,4 +141,5 @@ CASES: dict[str, Callable[[Clock], Case]] = {
     "tangled": tangled_calls,
     "backwards": backwards,
     "spread": spread_anew,
+    "soft": soft_terms,
 }
