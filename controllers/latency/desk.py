@@ -78,6 +78,8 @@ class FrontDesk:
             routers = self._observations.routers(policy.key)
             routers.heard(node, (user.user for user in message.users), self._clock())
             steer = routers.steered(node)
+        elif message.policy:
+            self._observations.routers(policy.key).heard_without()
         return self._instructions(policy, steer)
 
     def is_agent(self, caller: Caller) -> bool:

@@ -39,6 +39,7 @@ class Routers:
         self._paused: datetime | None = None
         self._tried: datetime | None = None
         self._lacking: datetime | None = None
+        self._others = False
 
     def heard(self, node: str, users: Iterable[str], now: datetime) -> None:
         """Take note of a router that steers, on a node, and of users whose requests came there."""
@@ -50,6 +51,10 @@ class Routers:
             self._users.move_to_end(user)
         while len(self._users) > STEERED_USERS:
             self._users.popitem(last=False)
+
+    def heard_without(self) -> None:
+        """Take note of a router that does not steer: there are such, and none is awaited that nobody has heard of."""
+        self._others = True
 
     def steer_to(self, nodes: Collection[str], now: datetime) -> bool:
         """Return whether users can be steered to all of these nodes, as far as is known."""
@@ -66,7 +71,9 @@ class Routers:
             now: the time.
             known: whether there were routers before this process began.
         """
-        if self.steer_to(nodes, now) or self._in_vain(now) or not (self._nodes or known) or not nodes:
+        all_there = self.steer_to(nodes, now)
+        some = bool(self._nodes) or (known and not self._others)
+        if all_there or self._in_vain(now) or not some or not nodes:
             self._lacking = None
             return None
         if self._lacking is None or self._lacking > now:

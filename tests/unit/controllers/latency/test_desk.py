@@ -141,3 +141,6 @@ def test_a_router_is_told_whom_to_steer_and_asked_more_often_then(
     found = made.desk.round_trips(ROUTER, message, new=True)
     assert (found.steer, found.interval) == (steer, 1.0 if steer else 5.0)
     assert made.desk.round_trips(METER, TOLD, new=True).steer == {}
+    # After one that cannot, those of other nodes are not awaited.
+    awaited = made.observations.routers("shop/web").awaited({"z"}, datetime.now(UTC), known=True)
+    assert (awaited is not None) is (steers and not identity)

@@ -54,6 +54,14 @@ def test_routers_are_awaited_for_a_while_where_there_are_some(
     assert made.awaited(nodes, until, known=known) is None
 
 
+def test_none_is_awaited_that_was_not_heard_of_where_there_are_such_that_do_not_steer() -> None:
+    made = routers()
+    made.heard_without()
+    assert made.awaited("abc", NOW, known=True) is None
+    made.heard("a", (), NOW)
+    assert made.awaited("abc", NOW, known=True) == NOW + HEARD
+
+
 def test_a_router_is_awaited_again_that_was_there_and_is_not_where_nothing_came_of_steering() -> None:
     made = routers("a", "b")
     made.awaited("abc", NOW, known=False)
