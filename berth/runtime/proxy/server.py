@@ -141,7 +141,10 @@ class _Connection(RequestHandler):
             if message.chunked:  # nobody knows where it will end
                 self._last()
                 return
-            self._rest = int(message.headers.get("Content-Length", 0)) - _behind_head(data, new)
+            length = int(message.headers.get("Content-Length", 0))
+            self._rest = length - _behind_head(data, new)
+            if self._rest < 0 and not self._body.is_eof():  # other bodies hold what looks like the end of a head
+                self._rest = length - self._body.total_bytes
         elif not new:
             self._rest -= came
         if self._rest < 0:

@@ -92,6 +92,31 @@ async def test_the_connection_stays_where_nothing_is_behind(pieces: list[bytes])
         assert len(app.heads) == 3
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param(("Transfer-Encoding: chunked", CHUNKED), id="chunks"),
+        pytest.param((LENGTH, BODY), id="a body that looks like the end of a head"),
+    ],
+)
+async def test_the_rest_of_a_body_arrives_where_another_request_came_with_its_head(before: tuple[str, bytes]) -> None:
+    field, first = before
+    async with (
+        asyncio.timeout(30),
+        application(echo) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        writer.write(get("/", field, method="POST", last=False) + first + post(LENGTH) + BODY[:3])
+        while len(app.heads) < 2:
+            await asyncio.sleep(0.01)
+        writer.write(BODY[3:])
+        for _ in range(2):
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert (status_of(head), b"Connection: close" in head) == (200, False)
+            assert await reader.readexactly(len(BODY)) == BODY
+
+
 @pytest.mark.parametrize("size", [3, 300_000], ids=["a short body", "a long body"])
 async def test_a_body_behind_a_websocket_that_is_declined_arrives(size: int) -> None:
     body = b"x" * size
