@@ -52,8 +52,13 @@ class Limits:
         """
         if not self._concerns(workload):
             return 0.0
+        # A pod that is taken away to be judged comes back without a word: only `sync` is to change what counts.
+        counts, replicas = self._all[workload].copy(), self._replicas[workload]
         self._count(workload)
-        return self._network.add(workload)
+        try:
+            return self._network.add(workload)
+        finally:
+            self._all[workload], self._replicas[workload] = counts, replicas
 
     def value(self, workloads: Iterable[int]) -> float:
         """The penalties of all calls from and to some workloads."""

@@ -43,6 +43,19 @@ def test_a_change_is_the_difference_of_whole_objectives(routing: Routing, seed: 
 
 
 @pytest.mark.parametrize("routing", list(Routing), ids=lambda routing: routing.value)
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_nothing_changes_by_looking(routing: Routing, seed: int) -> None:
+    """What a pod saves by going is found out without it, and it comes back: moves went in circles."""
+    looked_at, untouched = (books_of(rollout(seed, routing)) for _ in range(2))
+    for books in (looked_at, untouched):
+        walk(books, np.random.default_rng(seed), 8)
+    for row, column in np.argwhere(looked_at.planned).tolist():
+        looked_at.relief(row, column)
+    assert looked_at.value() == pytest.approx(untouched.value(), abs=1e-9 * untouched.model.penalty)
+
+
+@pytest.mark.parametrize("routing", list(Routing), ids=lambda routing: routing.value)
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000))
 def test_a_plan_is_punished_if_it_breaks_a_limit(routing: Routing, seed: int) -> None:
