@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import os
 import secrets
 import signal
@@ -20,6 +21,7 @@ from berth.kube.events import WRITERS, EventRecorder
 from berth.kube.leader_election import LeaderElection
 from berth.kube.lease import LeadershipLost, LeaseTiming
 from berth.kube.memory import give_back_free_memory, give_back_large_blocks
+from berth.runtime import struct_types
 from berth.runtime.component import Component, ComponentContext, run_together
 from berth.runtime.health import Checks, HealthPortError, HealthServer
 from berth.runtime.operator import Operator
@@ -60,6 +62,8 @@ async def run_components(components: Sequence[Selected], settings: RunSettings) 
         ConnectionConfigError: no usable credentials.
         HealthPortError: the health port is taken.
     """
+    faulthandler.enable()  # a library that crashes would end us without a word
+    struct_types.prepare()
     give_back_large_blocks()
     stop = asyncio.Event()
     with _signals(stop):

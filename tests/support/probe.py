@@ -2,14 +2,15 @@
 
 ``python -m tests.support.probe run probe ...`` is ``berth run probe ...``. What the component does is chosen by the
 environment variable PROBE: ``wait`` (follow namespaces and never end), ``idle`` (never end, no API access), ``fail``,
-``end``, ``refuse`` (its settings), ``large`` (say whether large blocks are given back), ``stuck`` (ignore
-cancellation), ``slow`` (clean up for a while), ``note`` (record an Event about the namespace default while it is
-stopped).
+``end``, ``refuse`` (its settings), ``large`` (say whether large blocks are given back), ``types`` (say whether types
+have been worked out), ``stuck`` (ignore cancellation), ``slow`` (clean up for a while), ``note`` (record an Event about
+the namespace default while it is stopped).
 """
 
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import structlog
 from pydantic import Field, FilePath
 
@@ -38,6 +40,21 @@ log = structlog.get_logger(__name__)
 REPOSITORY = Path(__file__).resolve().parents[2]
 CHILD = REPOSITORY / "hack" / "localcluster" / "child.py"
 """Runs a command that the kernel kills when its parent ends."""
+
+
+_worked_out: list[type] = []
+
+
+def _noted() -> type[int]:
+    """Evaluated when msgspec works a type out that has it in an annotation."""
+    _worked_out.append(int)
+    return int
+
+
+class Late(msgspec.Struct):
+    """A type that is not read before the process runs."""
+
+    number: _noted()  # type: ignore[valid-type]
 
 
 QUIET = ("--no-leader-elect", "--health-host", "127.0.0.1", "--health-port", "0")
@@ -94,6 +111,10 @@ class Probe:
             return
         if self._mode == "large":
             log.info("large blocks", given_back=malloc.given_back())
+        if self._mode == "types":
+            before, told = len(_worked_out), faulthandler.is_enabled()
+            msgspec.convert({"number": 1}, Late)
+            log.info("types", worked_out=before, later=len(_worked_out) - before, crashes_told=told)
         try:
             if self._mode in ("wait", "note"):
                 await self._namespaces.run()

@@ -88,6 +88,13 @@ def test_every_process_gives_large_blocks_back(kubeconfig: str) -> None:
         assert process.until("large blocks")["given_back"] is True
 
 
+def test_types_are_worked_out_before_there_are_threads_and_crashes_are_told(kubeconfig: str) -> None:
+    """Two threads of leases that read the same type first ended the process with a segmentation fault, and no word."""
+    with berth("run", "probe", kubeconfig, *QUIET, mode="types") as process:
+        found = process.until("types")
+    assert (found["worked_out"], found["later"], found["crashes_told"]) == (1, 0, True)
+
+
 def test_health_without_an_api_server(kubeconfig: str) -> None:
     with berth("run", "probe", "twin", kubeconfig, *QUIET, mode="wait") as process:
         port = process.until("started")["health_port"]
