@@ -19,7 +19,7 @@ from agents.node.pinning.hierarchy import Hierarchy
 
 log = structlog.get_logger(__name__)
 
-ASK_SECONDS: Final = 1.0
+ASK_SECONDS: Final = 0.5
 """How long the runtime is asked in one round where containers are. Those that are left are found by their cgroups, and
 asked about in later rounds: a runtime that takes a tenth of a second for each has a hundred pods wait for ten."""
 

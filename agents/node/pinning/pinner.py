@@ -26,9 +26,14 @@ log = structlog.get_logger(__name__)
 
 LOOK_SECONDS: Final = 4.0
 """How often the cpuset of every container is looked at; those that are new, or not as wanted, each round."""
+WRITE_SECONDS: Final = 0.25
+"""How long the runtime is asked in one round to give containers their CPUs. Those that are left get them by their
+cgroups at once, and the runtime hears of them in later rounds: one that takes a tenth of a second for each, as while it
+starts a hundred, had the last wait for ten."""
 GIVE_BACK_SECONDS: Final = 10.0
 """How long the runtime is asked when everything is given back; what is left then is written to cgroups, which is quick.
 A process that ends has twenty."""
+_IN_EFFECT: Final = (Finding.IN_EFFECT, Finding.STRAYED)
 _SETTLED: Final = (Finding.IN_EFFECT, Finding.GIVEN_UP)
 
 
@@ -65,6 +70,8 @@ class Pinner:
         self._unreadable: dict[str, str] = {}
         self._strays: dict[str, str] = {}
         self._decisions: dict[str, Decision] = {}
+        self._untold: set[str] = set()
+        """containers with CPUs by their cgroups of which the runtime is still to hear"""
         self._looked = -LOOK_SECONDS
         self._last: tuple[Sequence[PodWish], bool, Round] | None = None
         self._stopping = False
@@ -97,6 +104,8 @@ class Pinner:
         """
         if self._clock() - self._looked >= LOOK_SECONDS or last.problem or last.silence or last.foreign:
             return False
+        if self._untold:
+            return False
         if any(decision.action is not Action.LEAVE for decision in self._decisions.values()):
             return False
         wanted = [state for state in last.pods if state.wish.cpus]
@@ -125,7 +134,10 @@ class Pinner:
         # What others have set is theirs. What is as it was written here is given back whoever else pins.
         careful = observe or bool(foreign)
         problem = await self._write_down(located, by_uid, observe=observe, foreign=bool(foreign))
-        await self._pin(located)
+        end = self._clock() + WRITE_SECONDS
+        await self._pin(located, end)
+        if not careful:
+            await self._tell_runtime(located, end)
         problem = await self._restore(ended, careful=careful) or problem
         states = {uid: PodState(wish=wish) for uid, wish in by_uid.items()}
         for key, decision in self._decisions.items():
@@ -249,22 +261,26 @@ class Pinner:
             return str(error)
         return ""
 
-    async def _pin(self, located: Mapping[str, Located]) -> None:
+    async def _pin(self, located: Mapping[str, Located], end: float) -> None:
+        """Give containers their CPUs, and ask the runtime for that until `end`, once at least."""
+        ask = True
         for key, decision in list(self._decisions.items()):
             if decision.action is not Action.PIN or self._stopping:
                 continue
             each = located[key]
             problem = ""
             try:
-                written = await self._writer.write(Target(key, each.cgroup, decision.cpus, decision.mems))
+                written = await self._writer.write(self._target(each, decision), ask=ask)
                 elsewhere = await asyncio.to_thread(strays, each.cgroup, decision.cpus, first=each.pid)
                 metrics.WRITES.labels(written.way).inc()
+                (self._untold.discard if ask else self._untold.add)(key)
             except (CpusetError, NotInEffectError) as error:
                 if isinstance(error, CpusetError) and error.gone:
                     continue  # it has ended; the next round strikes it out of the journal
                 problem = str(error)
                 metrics.WRITES.labels("failed").inc()
                 log.warning("container not pinned", container=key, problem=problem)
+            ask = self._clock() < end
             if decision.finding is Finding.DRIFTED:
                 metrics.DRIFTS.inc()
                 log.warning("somebody else changed a container's CPUs", container=key, found=decision.text)
@@ -276,6 +292,28 @@ class Pinner:
                 self._decisions[key] = decision._replace(finding=finding, text=text)
             else:
                 self._decisions[key] = decision._replace(text=problem)
+
+    async def _tell_runtime(self, located: Mapping[str, Located], end: float) -> None:
+        """Have the runtime hear of CPUs that were given without it, until `end`: it would set others one day."""
+        self._untold &= located.keys()
+        for key in sorted(self._untold):
+            decision = self._decisions.get(key)
+            if self._clock() >= end or self._stopping or self._containers.silence:
+                return
+            if decision is not None and decision.action is Action.PIN:
+                continue  # it was written just now
+            self._untold.discard(key)
+            if decision is None or decision.finding not in _IN_EFFECT:
+                continue
+            try:
+                written = await self._writer.write(self._target(located[key], decision))
+                metrics.WRITES.labels(written.way).inc()
+            except (CpusetError, NotInEffectError) as error:
+                log.info("the runtime was not told of a container's CPUs", container=key, problem=str(error))
+
+    @staticmethod
+    def _target(each: Located, decision: Decision) -> Target:
+        return Target(each.container.id, each.cgroup, decision.cpus, decision.mems)
 
     async def _restore(self, ended: list[str], *, careful: bool) -> str:
         """Give back what is wanted no more, and forget containers that have ended. The first problem, if any."""

@@ -16,11 +16,11 @@ from agents.node.pinning.containers import Containers
 from agents.node.pinning.cri import RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy, Version
 from agents.node.pinning.journal import Journal
-from agents.node.pinning.pinner import LOOK_SECONDS, Pinner
+from agents.node.pinning.pinner import LOOK_SECONDS, WRITE_SECONDS, Pinner
 from agents.node.pinning.reconciler import Finding, Reconciler
 from agents.node.pinning.rounds import Round
 from agents.node.pinning.wanted import PodWish
-from agents.node.pinning.writer import CpusetWriter
+from agents.node.pinning.writer import CpusetWriter, Target, Way, Written
 from berth.api.interference import InterferenceClass
 
 ONE, OTHER = frozenset({0, 1}), frozenset({2, 3})
@@ -232,3 +232,73 @@ async def test_beside_another_agent_only_what_is_still_ours_is_given_back(node: 
     await node.round(wish("ours"), wish("changed"), observe=True)
     await node.pinner.restore_all(careful=True)
     assert (cpus(ours), cpus(changed)) == ("0-3", "2")
+
+
+class SlowRuntime(CpusetWriter):
+    """Asks a runtime that takes its time for each container and then does what it is asked; keeps who was asked for."""
+
+    def __init__(self, node: Node, seconds: float) -> None:
+        super().__init__(RuntimeClient(node.root / "none.sock"), Version.V1)
+        self.node, self.seconds = node, seconds
+        self.asked: list[str] = []
+
+    async def write(self, target: Target, *, ask: bool = True) -> Written:
+        if ask:
+            self.node.now += self.seconds
+            if target.cpus == ONE:
+                self.asked.append(target.container[0])
+        found = await super().write(target, ask=False)
+        return found._replace(way=Way.RUNTIME) if ask else found
+
+
+@pytest.mark.parametrize(
+    ("seconds", "asked"),
+    [
+        pytest.param(0.0, [6, 0, 0], id="a quick runtime is asked at once"),
+        pytest.param(WRITE_SECONDS / 2, [2, 2, 2, 0], id="two in a round"),
+        pytest.param(WRITE_SECONDS * 2, [1, 1, 1, 1, 1, 1, 0], id="one in a round at least"),
+    ],
+)
+async def test_a_crowd_has_its_cpus_at_once_and_the_runtime_hears_of_them_by_and_by(
+    node: Node, monkeypatch: pytest.MonkeyPatch, seconds: float, asked: list[int]
+) -> None:
+    monkeypatch.setattr(Containers, "silence", "")
+    node.pinner._writer = writer = SlowRuntime(node, seconds)
+    made = [node.container(letter, letter) for letter in "abcdef"]
+    wishes = [wish(letter) for letter in "abcdef"]
+    told: list[int] = []
+    for _ in asked:
+        found = await node.pinner.round(wishes, observe=False)
+        told.append(len(writer.asked) - sum(told))
+        assert {cpus(cgroup) for cgroup in made} == {"0-1"}
+        assert all(state.pinned for state in found.pods)
+    assert (told, sorted(writer.asked)) == (asked, list("abcdef"))
+
+
+@pytest.mark.parametrize(
+    ("change", "heard"),
+    [
+        pytest.param("none", 3, id="all in the end"),
+        pytest.param("ends", 2, id="one that has ended"),
+        pytest.param("unwanted", 2, id="one that is wanted no more"),
+        pytest.param("silent", 1, id="none while the runtime is silent"),
+        pytest.param("observed", 1, id="none once somebody else pins"),
+    ],
+)
+async def test_the_runtime_hears_of_nothing_that_is_so_no_more(
+    node: Node, monkeypatch: pytest.MonkeyPatch, change: str, heard: int
+) -> None:
+    monkeypatch.setattr(Containers, "silence", "")
+    node.pinner._writer = writer = SlowRuntime(node, WRITE_SECONDS * 2)
+    made = {letter: node.container(letter, letter) for letter in "abc"}
+    wishes = [wish(letter) for letter in "abc"]
+    await node.pinner.round(wishes, observe=False)
+    last = next(letter for letter in "abc" if letter not in writer.asked)
+    if change == "ends":
+        shutil.rmtree(made[last])
+    elif change == "silent":
+        monkeypatch.setattr(Containers, "silence", "nobody answers")
+    wishes = [wish(letter, frozenset() if (change, letter) == ("unwanted", last) else ONE) for letter in "abc"]
+    for _ in range(3):
+        await node.pinner.round(wishes, observe=change == "observed")
+    assert len(writer.asked) == len(set(writer.asked)) == heard
