@@ -19,7 +19,7 @@ from agents.node.pinning.reconciler import Action, Decision, Finding, Reconciler
 from agents.node.pinning.restore import Restored, numbers, restore
 from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.wanted import PodWish
-from agents.node.pinning.writer import CpusetWriter, NotInEffectError, Target
+from agents.node.pinning.writer import CpusetWriter, NotInEffectError, Target, Written
 from berth.api.cpulist import format_cpulist
 
 log = structlog.get_logger(__name__)
@@ -70,8 +70,8 @@ class Pinner:
         self._unreadable: dict[str, str] = {}
         self._strays: dict[str, str] = {}
         self._decisions: dict[str, Decision] = {}
-        self._untold: set[str] = set()
-        """containers with CPUs by their cgroups of which the runtime is still to hear"""
+        self._untold: dict[str, None] = {}
+        """containers with CPUs by their cgroups of which the runtime is still to hear, those first that wait longest"""
         self._looked = -LOOK_SECONDS
         self._last: tuple[Sequence[PodWish], bool, Round] | None = None
         self._stopping = False
@@ -263,24 +263,23 @@ class Pinner:
 
     async def _pin(self, located: Mapping[str, Located], end: float) -> None:
         """Give containers their CPUs, and ask the runtime for that until `end`, once at least."""
-        ask = True
+        first = True
         for key, decision in list(self._decisions.items()):
             if decision.action is not Action.PIN or self._stopping:
                 continue
+            ask, first = first or self._clock() < end, False
             each = located[key]
             problem = ""
             try:
-                written = await self._writer.write(self._target(each, decision), ask=ask)
+                written = await self._give(each, decision, ask=ask)
                 elsewhere = await asyncio.to_thread(strays, each.cgroup, decision.cpus, first=each.pid)
                 metrics.WRITES.labels(written.way).inc()
-                (self._untold.discard if ask else self._untold.add)(key)
             except (CpusetError, NotInEffectError) as error:
                 if isinstance(error, CpusetError) and error.gone:
                     continue  # it has ended; the next round strikes it out of the journal
                 problem = str(error)
                 metrics.WRITES.labels("failed").inc()
                 log.warning("container not pinned", container=key, problem=problem)
-            ask = self._clock() < end
             if decision.finding is Finding.DRIFTED:
                 metrics.DRIFTS.inc()
                 log.warning("somebody else changed a container's CPUs", container=key, found=decision.text)
@@ -295,25 +294,33 @@ class Pinner:
 
     async def _tell_runtime(self, located: Mapping[str, Located], end: float) -> None:
         """Have the runtime hear of CPUs that were given without it, until `end`: it would set others one day."""
-        self._untold &= located.keys()
-        for key in sorted(self._untold):
+        self._untold = {key: None for key in self._untold if key in located}
+        for key in list(self._untold):
             decision = self._decisions.get(key)
             if self._clock() >= end or self._stopping or self._containers.silence:
                 return
             if decision is not None and decision.action is Action.PIN:
                 continue  # it was written just now
-            self._untold.discard(key)
+            del self._untold[key]
             if decision is None or decision.finding not in _IN_EFFECT:
                 continue
             try:
-                written = await self._writer.write(self._target(located[key], decision))
-                metrics.WRITES.labels(written.way).inc()
+                written = await self._give(located[key], decision)
             except (CpusetError, NotInEffectError) as error:
                 log.info("the runtime was not told of a container's CPUs", container=key, problem=str(error))
+                continue
+            if not written.answered:
+                return  # one of them in each round finds out whether it answers again
+            metrics.WRITES.labels(written.way).inc()
 
-    @staticmethod
-    def _target(each: Located, decision: Decision) -> Target:
-        return Target(each.container.id, each.cgroup, decision.cpus, decision.mems)
+    async def _give(self, each: Located, decision: Decision, *, ask: bool = True) -> Written:
+        """Give a container its CPUs, and keep in mind whether the runtime has heard of it."""
+        key = each.container.id
+        written = await self._writer.write(Target(key, each.cgroup, decision.cpus, decision.mems), ask=ask)
+        self._untold.pop(key, None)
+        if not written.answered:
+            self._untold[key] = None
+        return written
 
     async def _restore(self, ended: list[str], *, careful: bool) -> str:
         """Give back what is wanted no more, and forget containers that have ended. The first problem, if any."""

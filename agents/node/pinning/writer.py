@@ -47,6 +47,8 @@ class Written(NamedTuple):
     """how it got them"""
     unsettled: str = ""
     """why the runtime may set others with a later update; empty: it will not"""
+    answered: bool = True
+    """whether the runtime has heard of it, and said something"""
 
 
 class CpusetWriter:
@@ -93,7 +95,8 @@ class CpusetWriter:
         if found.effective_cpus != target.cpus:
             wanted, has = format_cpulist(target.cpus), format_cpulist(found.effective_cpus)
             raise NotInEffectError(f"{target.cgroup}: asked for CPUs {wanted}, has {has or 'none'}")
-        return Written(Way.DIRECT, "" if refused is None or refused.unknown else str(refused))
+        unsettled = "" if refused is None or refused.unknown else str(refused)
+        return Written(Way.DIRECT, unsettled, answered=refused is None or refused.answered)
 
     async def _by_runtime(self, target: Target) -> CriError | None:
         """Ask the runtime; what it answers if it does not do so."""

@@ -241,6 +241,7 @@ class SlowRuntime(CpusetWriter):
         super().__init__(RuntimeClient(node.root / "none.sock"), Version.V1)
         self.node, self.seconds = node, seconds
         self.asked: list[str] = []
+        self.answers = True
 
     async def write(self, target: Target, *, ask: bool = True) -> Written:
         if ask:
@@ -248,7 +249,7 @@ class SlowRuntime(CpusetWriter):
             if target.cpus == ONE:
                 self.asked.append(target.container[0])
         found = await super().write(target, ask=False)
-        return found._replace(way=Way.RUNTIME) if ask else found
+        return found._replace(way=Way.RUNTIME, answered=True) if ask and self.answers else found
 
 
 @pytest.mark.parametrize(
@@ -302,3 +303,21 @@ async def test_the_runtime_hears_of_nothing_that_is_so_no_more(
     for _ in range(3):
         await node.pinner.round(wishes, observe=change == "observed")
     assert len(writer.asked) == len(set(writer.asked)) == heard
+
+
+async def test_what_a_runtime_did_not_answer_it_hears_once_it_does(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One container is tried in each round, another each time: one may be without an answer for long."""
+    monkeypatch.setattr(Containers, "silence", "")
+    node.pinner._writer = writer = SlowRuntime(node, 0.0)
+    wishes = [wish(letter) for letter in "abc" if node.container(letter, letter)]
+    writer.answers = False
+    for asked in (3, 4, 5, 6, 7):
+        found = await node.pinner.round(wishes, observe=False)
+        assert len(writer.asked) == asked
+        assert all(state.pinned for state in found.pods)
+    assert sorted(writer.asked[3:6]) == list("abc")
+    writer.asked.clear()
+    writer.answers = True
+    for _ in range(2):
+        await node.pinner.round(wishes, observe=False)
+    assert sorted(writer.asked) == list("abc")

@@ -59,7 +59,7 @@ async def test_what_is_not_in_effect_afterwards_is_told(tmp_path: Path, cgroup: 
 async def test_without_time_nobody_is_asked(tmp_path: Path, cgroup: Path) -> None:
     writer = CpusetWriter(RuntimeClient(tmp_path / "none.sock"), Version.V1)
     written = await writer.write(Target("c", cgroup, CPUS, MEMS), ask=False)
-    assert written == (Way.DIRECT, "there was no time to ask")
+    assert written == (Way.DIRECT, "there was no time to ask", False)
 
 
 async def test_nobody_is_asked_twice_at_once(tmp_path: Path, cgroup: Path) -> None:
