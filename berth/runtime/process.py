@@ -33,6 +33,10 @@ SHUTDOWN_GRACE = 20.0
 """Seconds that components may take to stop, below the 30 that a pod is given."""
 
 
+_STANDARD_ERROR = 2
+"""Descriptor of the process; `sys.stderr` may have been replaced by something that is no file."""
+
+
 class ComponentConfigError(Exception):
     """A component refuses its settings; the text says which and what to do."""
 
@@ -62,7 +66,7 @@ async def run_components(components: Sequence[Selected], settings: RunSettings) 
         ConnectionConfigError: no usable credentials.
         HealthPortError: the health port is taken.
     """
-    faulthandler.enable()  # a library that crashes would end us without a word
+    faulthandler.enable(_STANDARD_ERROR)  # a library that crashes would end us without a word
     struct_types.prepare()
     give_back_large_blocks()
     stop = asyncio.Event()

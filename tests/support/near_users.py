@@ -199,9 +199,13 @@ def wait_round_trip(users: Users, distance: float, *, count: int = 5, timeout: f
     )
 
 
-def failed(answers: Sequence[Answer]) -> list[Answer]:
-    """Requests that were not answered at once."""
-    return [answer for answer in answers if answer.failures or not answer.node]
+def failed(answers: Sequence[Answer]) -> list[str]:
+    """Requests that were not answered at once: when, by whom in the end, and why not before."""
+    return [
+        f"{answer.time:.2f} {answer.node or 'by nobody'}: {'; '.join(answer.failures)}"
+        for answer in answers
+        if answer.failures or not answer.node
+    ]
 
 
 def distances(nearest: str, *rest: str) -> dict[str, float]:
