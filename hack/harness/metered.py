@@ -53,5 +53,5 @@ def metered(name: str, *, scheduler: str) -> list[dict[str, Any]]:
     web |= {"image": pod["initContainers"][0]["image"], "command": ["/opt/berth/bin/python", "-c", APPLICATION]}
     node = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
     web |= {"args": [], "workingDir": "/opt/berth/bin", "env": [node]}
-    web["readinessProbe"] |= {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 1}
+    web["readinessProbe"] |= {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 1, "timeoutSeconds": 5}
     return [deployment, service]
