@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from berth.scheduling.replicas.locations import in_order
-from berth.scheduling.replicas.problem import Bools, Floats, Ints, Nodes, PodSet, Problem
+from berth.scheduling.replicas.problem import Bools, Floats, Ints, Problem
+from berth.scheduling.replicas.room import requested_resources, rooms_of
 from berth.scheduling.replicas.rule import Spread
 
 SPARE = 2
@@ -46,7 +47,7 @@ def choose_columns(problem: Problem) -> Iterator[Ints]:
     if size <= most:
         yield np.arange(size)
     elif most > len(first):
-        room, *more = _rooms(problem)
+        room, *more = rooms_of(problem)
         most += int(np.count_nonzero(needed))
         for special in more:
             best = np.argsort(-special, kind="stable")[: most // (2 * len(more))]
@@ -62,49 +63,6 @@ def _needed(problem: Problem) -> Bools:
     for workload in problem.workloads:
         needed[[*workload.placed, *workload.leaving]] = True
     return needed
-
-
-def _asked(problem: Problem) -> Bools:
-    """bool[R], resources that some pod requests: of others, a node may have none, or less than none."""
-    asked = np.zeros(problem.nodes.free.shape[1], dtype=np.bool_)
-    for pod_set in problem.pod_sets:
-        asked |= pod_set.request > 0
-    return asked
-
-
-def _rooms(problem: Problem) -> list[Floats]:
-    """float64[N], how many times each node holds all pods, as far as half of them ask for a resource.
-
-    Then, for those who ask for more, float64[N] each, how many times it holds all that ask for the same: the emptiest
-    nodes are few of those that have it.
-    """
-    sets = [pod_set for pod_set in problem.pod_sets if pod_set.replicas]
-    asking = sum((one.replicas * (one.request > 0) for one in sets), np.zeros(problem.nodes.free.shape[1]))
-    usual: Bools = 2 * asking >= max(1, problem.pods)
-    special: dict[bytes, list[PodSet]] = {}
-    for one in sets:
-        more = (one.request > 0) & ~usual
-        if more.any():
-            special.setdefault(more.tobytes(), []).append(one)
-    return [_room(problem.nodes, sets, usual), *(_room(problem.nodes, each) for each in special.values())]
-
-
-def _room(nodes: Nodes, pod_sets: Sequence[PodSet], counted: Bools | None = None) -> Floats:
-    """float64[N], how many times each node holds some pods, as far as resources are counted; 0 where none may go."""
-    need = sum((one.replicas * one.request for one in pod_sets), np.zeros(nodes.free.shape[1]))
-    asked = need > 0 if counted is None else counted
-    room: Floats = (np.maximum(nodes.free[:, asked], 0) / np.maximum(need[asked], 1)).min(axis=1, initial=np.inf)
-    room[~_open(nodes, pod_sets)] = 0.0
-    return room
-
-
-def _open(nodes: Nodes, pod_sets: Sequence[PodSet]) -> Bools:
-    """bool[N], nodes that some of these pods may use."""
-    masks = {id(pod_set.mask): pod_set.mask for pod_set in pod_sets}
-    usable = np.zeros(nodes.size, dtype=np.bool_)
-    for mask in masks.values():
-        usable |= True if mask is None else mask
-    return usable
 
 
 def _of_classes(problem: Problem, needed: Bools) -> Ints:
@@ -142,7 +100,7 @@ def _nodes_used(problem: Problem) -> Ints:
 
 def _classes(problem: Problem) -> Ints:
     """int64[N], equal for nodes that the problem does not tell apart."""
-    nodes, asked = problem.nodes, _asked(problem)
+    nodes, requested = problem.nodes, requested_resources(problem)
     rng = np.random.default_rng(7)
     kind = np.zeros(nodes.size, dtype=np.uint64)
 
@@ -154,7 +112,7 @@ def _classes(problem: Problem) -> Ints:
             kind = (kind ^ (bits + (bits >> np.uint64(31)))) * factor
             kind ^= kind >> np.uint64(29)
 
-    for resource in nodes.free.T[asked]:
+    for resource in nodes.free.T[requested]:
         mix(resource)
     mix(nodes.location)
     mix(nodes.zone)
@@ -163,7 +121,7 @@ def _classes(problem: Problem) -> Ints:
     if nodes.bandwidth is not None:
         mix(nodes.bandwidth)
     if nodes.reserve is not None:
-        for resource in nodes.reserve.T[asked]:
+        for resource in nodes.reserve.T[requested]:
             mix(resource)
     seen: set[int] = set()
     for pod_set in problem.pod_sets:
@@ -192,7 +150,7 @@ def _every_node_its_own(domain: Ints) -> bool:
 
 def _best_of_locations(problem: Problem, keep: Bools, most: int) -> Bools:
     """The emptiest nodes of promising locations, enough for all pods, and a few of the cheapest."""
-    nodes, rooms = problem.nodes, _rooms(problem)
+    nodes, rooms = problem.nodes, rooms_of(problem)
     charge = np.zeros(nodes.size)
     for pod_set in problem.pod_sets:
         if pod_set.cost is not None:

@@ -44,7 +44,10 @@ class Model:
         self.problem, self.columns = problem, columns
         nodes, prices = problem.nodes, problem.prices
         self.size = len(columns)
-        places, location = np.unique(nodes.location[columns], return_inverse=True)
+        self.places: Ints
+        """int64[L], the problem's numbers of the locations"""
+        self.places, location = np.unique(nodes.location[columns], return_inverse=True)
+        places = self.places
         self.location: Ints = location.reshape(-1)
         """int64[K], numbered anew: only locations with a column have a number"""
         self.zone: Ints

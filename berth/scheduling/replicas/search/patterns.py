@@ -15,6 +15,7 @@ from berth.network.routing import Routing
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.problem import Floats, Ints
+from berth.scheduling.replicas.room import room_of
 
 WIDEST = 6
 """Locations of a pattern at most, where so many have room for an application."""
@@ -31,14 +32,17 @@ def patterns(
 
     The best one of every width is among them if the limit allows.
 
-    Of patterns that promise the same to the last digit only one: they are the same but for names.
+    Of patterns that promise the same to the last digit only one: they are the same but for names and for what is free in
+    their locations. It is the one whose fullest location is the emptiest: the application will grow there, and others
+    grow where they are.
     """
     model = books.model
     slices = max(model.replicas[row] for row in rows)
     places, base = yield from _by_location(books, budget, rows)
     edges, room = _edges(books, rows), _slices_per_location(books, rows)
     near = _nearest(model.cost, places, min(slices, max(WIDEST, _most(len(places)))))
-    found: dict[tuple[int, float], Pattern] = {}
+    left = _left(books, rows)
+    found: dict[tuple[int, float], tuple[float, Pattern]] = {}
     for width in _widths(near, room, slices):
         members = near[:, :width]
         value = _estimate(books, len(rows), members, slices, edges, base[members], room[members])
@@ -47,14 +51,26 @@ def patterns(
             ranked.setdefault(tuple(sorted(pattern)), (promise, pattern))
         for promise, pattern in ranked.values():
             key = width, round(promise, 6)
-            found[key] = min(pattern, found.get(key, pattern))
+            ranking = -float(left[list(pattern)].min()), pattern
+            found[key] = min(ranking, found.get(key, ranking))
         yield from budget.pause()
     in_order = sorted(found, key=lambda key: (key[1], found[key]))
     first: dict[int, tuple[int, float]] = {}
     for key in in_order:
         first.setdefault(key[0], key)
     chosen = list(dict.fromkeys([*first.values(), *in_order]))[:limit]
-    return [(key[1], found[key]) for key in chosen]
+    return [(key[1], found[key][1]) for key in chosen]
+
+
+def _left(books: Books, rows: Sequence[int]) -> Floats:
+    """float64[L], how many times all nodes of each location, columns or not, hold the pods."""
+    model = books.model
+    nodes = model.problem.nodes
+    free = nodes.free.copy()
+    free[model.columns] = books.free[:, : free.shape[1]]
+    room = room_of(free, [model.problem.pod_sets[row] for row in rows])
+    left: Floats = np.bincount(nodes.location, weights=room, minlength=len(nodes.location_cost))[model.places]
+    return left
 
 
 def _by_location(books: Books, budget: Budget, rows: Sequence[int]) -> Generator[None, None, tuple[Ints, Floats]]:

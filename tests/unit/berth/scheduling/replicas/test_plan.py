@@ -234,3 +234,19 @@ def test_moves_see_limits_of_what_goes_later(old: int, monkeypatch: pytest.Monke
     answer = finish(plan(replace(asked, workloads=workloads), effort=Effort(steps=0)))
     assert answer.complete
     assert {node for nodes in answer.counts for node in nodes} <= {0, 1, 2, 3}
+
+
+def test_applications_one_after_another_leave_room_to_grow_in_every_zone() -> None:
+    """Each is inside one zone, where a replica more is as near; none is full while others are empty."""
+    nodes = counts.nodes(12)
+    zones = []
+    for _ in range(8):
+        made = finish(plan(counts.problem(2, 2, 2, edges=[(0, 1), (1, 2)], on=nodes)))
+        taken = np.zeros(nodes.size, dtype=np.int64)
+        for placed in made.counts:
+            for node, count in placed.items():
+                taken[node] += count
+        zones.append(set(nodes.zone[np.flatnonzero(taken)].tolist()))
+        nodes = replace(nodes, free=nodes.free - taken[:, None])
+    assert [len(each) for each in zones] == [1] * 8
+    assert np.bincount(nodes.zone, weights=nodes.free[:, 0]).tolist() == [12, 12, 12, 12]

@@ -1,6 +1,8 @@
-"""Zone patterns: near locations together, those with room, and one of those that promise the same."""
+"""Zone patterns: near locations together, those with room, and of those that promise the same the emptiest."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -13,8 +15,8 @@ from berth.scheduling.replicas.search.patterns import WIDEST, Pattern, patterns
 from tests.support.counts import books_of, nodes, problem
 
 
-def found(*replicas: int, limit: int = 6, **fields: object) -> list[Pattern]:
-    books = books_of(problem(*replicas, edges=[(0, 1)], **fields))
+def found(*replicas: int, limit: int = 6, columns: Sequence[int] | None = None, **fields: object) -> list[Pattern]:
+    books = books_of(problem(*replicas, edges=[(0, 1)], **fields), columns)
     return [pattern for _, pattern in finish(patterns(books, UNLIMITED, range(len(replicas)), limit))]
 
 
@@ -44,6 +46,39 @@ def test_two_locations_are_of_one_region() -> None:
 )
 def test_the_best_location_comes_first(fields: dict[str, object], first: Pattern) -> None:
     assert found(1, 1, **fields)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("fields", "columns", "best"),
+    [
+        pytest.param({"on": nodes([9, 9, 8, 9, 9, 9, 9, 9])}, None, (0,), id="all others are as empty"),
+        pytest.param({"on": nodes([9, 9, 8, 9, 9, 10, 9, 9])}, None, (2,), id="the emptiest"),
+        pytest.param({"on": nodes([9, 9, 8, 9, 9, 10, 9, 9])}, (0, 2, 4, 6), (2,), id="nodes that are no columns"),
+        pytest.param({"on": nodes(9), "mask": np.arange(8) != 0}, None, (1,), id="nodes that are closed to them"),
+        pytest.param({"request": np.array([0])}, None, (0,), id="pods that ask for nothing"),
+    ],
+)
+def test_of_locations_that_are_alike_the_emptiest(
+    fields: dict[str, object], columns: Sequence[int] | None, best: Pattern
+) -> None:
+    assert found(1, 1, columns=columns, **fields)[0] == best
+
+
+def test_what_others_of_the_plan_take_is_not_free() -> None:
+    books = books_of(problem(1, 1, 3, edges=[(0, 1)]))
+    books.insert(2, 0, 3)
+    books.insert(2, 2)
+    assert finish(patterns(books, UNLIMITED, [0, 1], 6))[0][1] == (2,)
+
+
+def test_the_fullest_location_of_a_pattern_decides() -> None:
+    """Zones 0 and 1 hold more together, but one of them is nearly full."""
+    (pair,) = (
+        pattern
+        for pattern in found(2, 2, on=nodes([20, 20, 3, 3, 8, 8, 8, 8]), prices=Prices(survive_zone=100))
+        if len(pattern) == 2
+    )
+    assert sorted(pair) == [2, 3]
 
 
 def test_nowhere_to_go_no_pattern() -> None:
