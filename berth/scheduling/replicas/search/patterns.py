@@ -32,9 +32,9 @@ def patterns(
 
     The best one of every width is among them if the limit allows.
 
-    Of patterns that promise the same to the last digit only one: they are the same but for names and for what is free in
-    their locations. It is the one whose fullest location is the emptiest: the application will grow there, and others
-    grow where they are.
+    Of patterns that promise the same to the last digit only one: they are the same but for names and for what is free
+    in their locations. It is the one whose fullest location is the emptiest: the application will grow there, and
+    others grow where they are.
     """
     model = books.model
     slices = max(model.replicas[row] for row in rows)
@@ -69,8 +69,8 @@ def _left(books: Books, rows: Sequence[int]) -> Floats:
     free = nodes.free.copy()
     free[model.columns] = books.free[:, : free.shape[1]]
     room = room_of(free, [model.problem.pod_sets[row] for row in rows])
-    left: Floats = np.bincount(nodes.location, weights=room, minlength=len(nodes.location_cost))[model.places]
-    return left
+    left = np.bincount(nodes.location, weights=room, minlength=len(nodes.location_cost))[model.places]
+    return left.astype(np.float64, copy=False)
 
 
 def _by_location(books: Books, budget: Budget, rows: Sequence[int]) -> Generator[None, None, tuple[Ints, Floats]]:
