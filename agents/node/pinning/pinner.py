@@ -18,6 +18,7 @@ from agents.node.pinning.journal import Entry, Journal, JournalError
 from agents.node.pinning.reconciler import Action, Decision, Finding, Reconciler
 from agents.node.pinning.restore import Restored, numbers, restore
 from agents.node.pinning.rounds import PodState, Round
+from agents.node.pinning.untold import Untold
 from agents.node.pinning.wanted import PodWish
 from agents.node.pinning.writer import CpusetWriter, NotInEffectError, Target, Written
 from berth.api.cpulist import format_cpulist
@@ -70,8 +71,8 @@ class Pinner:
         self._unreadable: dict[str, str] = {}
         self._strays: dict[str, str] = {}
         self._decisions: dict[str, Decision] = {}
-        self._untold: dict[str, None] = {}
-        """containers with CPUs by their cgroups of which the runtime is still to hear, those first that wait longest"""
+        # Nothing says whether an agent that was killed had told the runtime.
+        self._untold = Untold(journal.entries)
         self._looked = -LOOK_SECONDS
         self._last: tuple[Sequence[PodWish], bool, Round] | None = None
         self._stopping = False
@@ -91,7 +92,8 @@ class Pinner:
         """
         if self._last is not None:
             before, observed, last = self._last
-            if wishes is before and observe == observed and self._is_quiet(last):
+            hurried = not observe and self._untold.hurried(self._clock())
+            if wishes is before and observe == observed and not hurried and self._is_quiet(last):
                 return last
         found = await self._round({wish.runtime_uid: wish for wish in wishes}, observe=observe)
         self._last = wishes, observe, found
@@ -103,8 +105,6 @@ class Pinner:
         Each container that a pod is to have runs and has its CPUs: another one comes in the place of one that goes.
         """
         if self._clock() - self._looked >= LOOK_SECONDS or last.problem or last.silence or last.foreign:
-            return False
-        if self._untold:
             return False
         if any(decision.action is not Action.LEAVE for decision in self._decisions.values()):
             return False
@@ -130,6 +130,7 @@ class Pinner:
         self._decide(located, by_uid)
         await self._follow_processes(located)
         self._reconciler.keep(frozenset(located))
+        self._untold.keep(located.keys() & self._journal.entries.keys())
         foreign = self._foreign(located, by_uid)
         # What others have set is theirs. What is as it was written here is given back whoever else pins.
         careful = observe or bool(foreign)
@@ -294,32 +295,32 @@ class Pinner:
 
     async def _tell_runtime(self, located: Mapping[str, Located], end: float) -> None:
         """Have the runtime hear of CPUs that were given without it, until `end`: it would set others one day."""
-        self._untold = {key: None for key in self._untold if key in located}
-        for key in list(self._untold):
+        for key in self._untold.waiting(self._clock()):
             decision = self._decisions.get(key)
             if self._clock() >= end or self._stopping or self._containers.silence:
                 return
             if decision is not None and decision.action is Action.PIN:
                 continue  # it was written just now
-            del self._untold[key]
             if decision is None or decision.finding not in _IN_EFFECT:
+                self._untold.later(key, self._clock())
                 continue
             try:
                 written = await self._give(located[key], decision)
             except (CpusetError, NotInEffectError) as error:
+                self._untold.later(key, self._clock())
                 log.info("the runtime was not told of a container's CPUs", container=key, problem=str(error))
                 continue
             if not written.answered:
-                return  # one of them in each round finds out whether it answers again
-            metrics.WRITES.labels(written.way).inc()
+                self._untold.rest(self._clock())
+                return
+            if not written.unsettled:
+                metrics.WRITES.labels(written.way).inc()
 
     async def _give(self, each: Located, decision: Decision, *, ask: bool = True) -> Written:
         """Give a container its CPUs, and keep in mind whether the runtime has heard of it."""
         key = each.container.id
         written = await self._writer.write(Target(key, each.cgroup, decision.cpus, decision.mems), ask=ask)
-        self._untold.pop(key, None)
-        if not written.answered:
-            self._untold[key] = None
+        self._untold.note(key, written, self._clock())
         return written
 
     async def _restore(self, ended: list[str], *, careful: bool) -> str:

@@ -19,6 +19,7 @@ from agents.node.pinning.journal import Journal
 from agents.node.pinning.pinner import LOOK_SECONDS, WRITE_SECONDS, Pinner
 from agents.node.pinning.reconciler import Finding, Reconciler
 from agents.node.pinning.rounds import Round
+from agents.node.pinning.untold import REST_SECONDS
 from agents.node.pinning.wanted import PodWish
 from agents.node.pinning.writer import CpusetWriter, Target, Way, Written
 from berth.api.interference import InterferenceClass
@@ -46,9 +47,13 @@ class Node:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.now = 100.0
-        hierarchy = Hierarchy(root / "cpuset", Version.V1)
-        runtime = RuntimeClient(root / "none.sock")
         self.journal = Journal.open(root / "journal")
+        self.begin()
+
+    def begin(self) -> None:
+        """Have a pinner that knows nothing but what is in the journal, as of a process that has just started."""
+        hierarchy = Hierarchy(self.root / "cpuset", Version.V1)
+        runtime = RuntimeClient(self.root / "none.sock")
         self.pinner = Pinner(
             hierarchy,
             Containers(runtime, hierarchy),
@@ -306,12 +311,13 @@ async def test_the_runtime_hears_of_nothing_that_is_so_no_more(
 
 
 async def test_what_a_runtime_did_not_answer_it_hears_once_it_does(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One container is tried in each round, another each time: one may be without an answer for long."""
+    """One container is tried every few seconds, another each time: one may be without an answer for long."""
     monkeypatch.setattr(Containers, "silence", "")
     node.pinner._writer = writer = SlowRuntime(node, 0.0)
     wishes = [wish(letter) for letter in "abc" if node.container(letter, letter)]
     writer.answers = False
-    for asked in (3, 4, 5, 6, 7):
+    for after, asked in ((0.0, 3), (0.0, 4), (0.0, 4), (REST_SECONDS, 5), (REST_SECONDS, 6), (REST_SECONDS, 7)):
+        node.now += after
         found = await node.pinner.round(wishes, observe=False)
         assert len(writer.asked) == asked
         assert all(state.pinned for state in found.pods)
@@ -319,5 +325,38 @@ async def test_what_a_runtime_did_not_answer_it_hears_once_it_does(node: Node, m
     writer.asked.clear()
     writer.answers = True
     for _ in range(2):
+        node.now += REST_SECONDS
         await node.pinner.round(wishes, observe=False)
+    assert sorted(writer.asked) == list("abc")
+
+
+@pytest.mark.parametrize("observe", [False, True], ids=["the runtime does not answer", "somebody else pins"])
+async def test_while_the_runtime_cannot_be_told_rounds_are_as_seldom_as_without(
+    node: Node, monkeypatch: pytest.MonkeyPatch, observe: bool
+) -> None:
+    monkeypatch.setattr(Containers, "silence", "")
+    node.pinner._writer = writer = SlowRuntime(node, WRITE_SECONDS * 2)
+    wishes = [wish(letter) for letter in "abc" if node.container(letter, letter)]
+    writer.answers = observe
+    for _ in range(2):
+        await node.pinner.round(wishes, observe=False)
+    rounds: list[float] = []
+    of = Containers.of
+    monkeypatch.setattr(Containers, "of", lambda *given: (rounds.append(node.now), of(*given))[1])
+    for _ in range(16):
+        node.now += 1.0
+        await node.pinner.round(wishes, observe=observe)
+    assert 2 <= len(rounds) <= 5
+
+
+async def test_another_agent_tells_the_runtime_what_the_one_before_had_not(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Containers, "silence", "")
+    node.pinner._writer = SlowRuntime(node, WRITE_SECONDS * 2)
+    wishes = [wish(letter) for letter in "abc" if node.container(letter, letter)]
+    await node.pinner.round(wishes, observe=False)
+    node.begin()
+    node.pinner._writer = writer = SlowRuntime(node, 0.0)
+    await node.pinner.round(wishes, observe=False)
     assert sorted(writer.asked) == list("abc")
