@@ -19,7 +19,7 @@ from agents.node.pinning.reconciler import Finding
 from agents.node.pinning.report import Found, status_of
 from agents.node.pinning.rounds import Round
 from agents.node.pinning.settings import PinningSettings
-from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter
+from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter, told_lately
 from agents.node.pinning.wanted import PATIENCE_SECONDS, Patience, PodWish, Wanted, read_assignments, wanted
 from agents.node.pinning.workplace import Workplace
 from agents.node.topology.machine import Machine
@@ -205,6 +205,8 @@ class PinningAgent:
             if shown == told and not self._writer.overdue(now):
                 continue
             there = _status(shown[1])
+            if self._workplace.occupied and told_lately(there, datetime.now(UTC)):
+                continue  # whoever has the journal says what is so; two would write by turns for ever
             status = status_of(self._found, there, datetime.now(UTC))
             if not self._writer.due(status, there, now):
                 told = shown

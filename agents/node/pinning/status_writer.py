@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Final
 
 from berth.api.labels import BERTH_GROUP
@@ -19,6 +20,8 @@ INTERVAL_SECONDS: Final = 2.0
 """Least seconds from one write to the next."""
 REPEAT_SECONDS: Final = 300.0
 """Greatest: the time of the last write says that the agent works."""
+LATE_SECONDS: Final = 60.0
+"""How much later than that a write may come, as while the API server is away."""
 
 
 class StatusWriter:
@@ -86,6 +89,11 @@ class StatusWriter:
                 raise
             return ()
         return ({"apiVersion": "v1", "kind": "Node", "name": self._node, "uid": node.metadata.uid},)
+
+
+def told_lately(there: SocketStatusStatus, now: datetime) -> bool:
+    """Return whether somebody has written a status so short a time ago that he may be about to write again."""
+    return there.time is not None and 0.0 <= (now - there.time).total_seconds() < REPEAT_SECONDS + LATE_SECONDS
 
 
 def _alike(one: SocketStatusStatus, other: SocketStatusStatus) -> bool:

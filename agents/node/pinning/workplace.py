@@ -11,7 +11,7 @@ from agents.node.pinning import kubelet_state, sockets
 from agents.node.pinning.containers import Containers
 from agents.node.pinning.cri import RuntimeClient
 from agents.node.pinning.hierarchy import HierarchyError, find_hierarchy
-from agents.node.pinning.journal import Journal, JournalError
+from agents.node.pinning.journal import Journal, JournalError, JournalLockedError
 from agents.node.pinning.pinner import Pinner
 from agents.node.pinning.reconciler import Reconciler
 from agents.node.pinning.settings import PinningSettings
@@ -51,6 +51,8 @@ class Workplace:
         """Pins; None: cgroups or the journal cannot be used."""
         self.unable = ""
         """Why they cannot."""
+        self.occupied = False
+        """Whether another process has the journal, and pins."""
         self.kubelet_pins = ""
         """Why the kubelet is taken for one that pins; empty: it is not."""
         self._settings = settings
@@ -74,7 +76,8 @@ class Workplace:
             self._topology_due = now + (TOPOLOGY_SECONDS if self.machine else RETRY_SECONDS)
         if self.pinner is None and (last or now >= self._pinner_due):
             await asyncio.to_thread(self._open)
-            self._pinner_due = now + RETRY_SECONDS
+            # Whoever ends has given everything back, and pods have no CPUs of their own until this one has the journal.
+            self._pinner_due = now + (0.0 if self.occupied else RETRY_SECONDS)
 
     def close(self) -> None:
         """Let go of the journal and of the runtime."""
@@ -101,9 +104,9 @@ class Workplace:
             hierarchy = find_hierarchy(self._settings.cgroups)
             self._journal = Journal.open(self._settings.journal)
         except (HierarchyError, JournalError) as error:
-            self.unable = str(error)
+            self.unable, self.occupied = str(error), isinstance(error, JournalLockedError)
             return
-        self.unable = ""
+        self.unable, self.occupied = "", False
         writer = CpusetWriter(self._runtime, hierarchy.version, beat=self._beat)
         containers = Containers(self._runtime, hierarchy, beat=self._beat)
         reconciler = Reconciler(limit=self._settings.writes)

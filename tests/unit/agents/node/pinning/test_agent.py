@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from agents.node.pinning.journal import Entry, Journal
 from agents.node.pinning.pinner import Pinner
 from agents.node.pinning.rounds import Round
 from agents.node.pinning.settings import PinningSettings
+from agents.node.pinning.status_writer import LATE_SECONDS, REPEAT_SECONDS
 from agents.node.pinning.wanted import PodWish
+from agents.node.pinning.workplace import Workplace
 from berth.kube.client import ApiClient
 from berth.kube.events import EventRecorder
 from berth.kube.precedence import Precedence
@@ -192,6 +195,33 @@ async def test_what_another_agent_pinned_is_given_back_though_that_one_ended_a_m
             assert cpus(machine) == "1"
             before.close()
     assert cpus(machine) == "0-1"
+
+
+@pytest.mark.parametrize("lately", [True, False], ids=["which writes the status", "which says nothing"])
+async def test_while_another_process_has_the_journal_one_of_them_writes_the_status(machine: Path, lately: bool) -> None:
+    """As while one DaemonSet replaces another: two that each put right what the other wrote would do so for ever."""
+    plane, other = Plane(), Journal.open(machine / "journal")
+    written = datetime.now(UTC) - timedelta(seconds=0.0 if lately else REPEAT_SECONDS + LATE_SECONDS)
+    plane.objects["socketstatuses"][0]["status"] = {"pinned": "1/1", "time": written.isoformat()}
+    looks = 0
+
+    async def look(self: Workplace, **_: bool) -> None:
+        nonlocal looks
+        await do(self, **_)
+        looks += 1
+
+    do = Workplace.look
+    with api_server(plane) as server, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Workplace, "look", look)
+        async with running(machine, server):
+            if lately:
+                await until(lambda: looks >= 5)
+                assert plane.reports == []
+                other.close()
+                await until(lambda: any(report["pinned"] == "1/1" for report in plane.reports))
+            else:
+                await until(lambda: "Unable" in json.dumps(plane.reports))
+                other.close()
 
 
 async def test_a_refused_status_is_written_again(machine: Path) -> None:

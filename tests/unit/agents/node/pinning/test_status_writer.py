@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agents.node.pinning.status_writer import INTERVAL_SECONDS, REPEAT_SECONDS, StatusWriter
+from agents.node.pinning.status_writer import INTERVAL_SECONDS, LATE_SECONDS, REPEAT_SECONDS, StatusWriter, told_lately
 from berth.api.socketstatus import SocketStatusStatus
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
@@ -75,3 +75,19 @@ async def test_a_refusal_is_the_callers_business_and_is_not_repeated_at_once() -
                 await writer.write(STATUS, 10.0)
             assert not writer.due(STATUS, SocketStatusStatus(), 10.0 + INTERVAL_SECONDS - 0.1)
             assert writer.due(STATUS, SocketStatusStatus(), 10.0 + INTERVAL_SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("ago", "lately"),
+    [
+        pytest.param(None, False, id="never"),
+        pytest.param(0.0, True, id="just now"),
+        pytest.param(REPEAT_SECONDS + LATE_SECONDS - 1, True, id="a little late"),
+        pytest.param(REPEAT_SECONDS + LATE_SECONDS, False, id="long ago"),
+        pytest.param(-1.0, False, id="by a clock that was put back since"),
+    ],
+)
+def test_whether_somebody_else_writes_it(ago: float | None, lately: bool) -> None:
+    now = datetime(2026, 1, 31, tzinfo=UTC)
+    time = None if ago is None else now - timedelta(seconds=ago)
+    assert told_lately(STATUS.model_copy(update={"time": time}), now) is lately
