@@ -78,33 +78,64 @@ async def restore(
         careful: leave out those that somebody else has changed; they stay in the journal.
         asking: whether there is still time to ask the runtime; without it cgroups are written, which is quick.
     """
+    chosen = list(entries)
+    places = await asyncio.to_thread(_places, hierarchy, chosen)
+    ended = [entry for entry in chosen if entry.container not in places]
+    problem = ""
+    try:
+        # Together, since each time the whole journal is written.
+        await asyncio.to_thread(journal.remove, [entry.container for entry in ended])
+    except JournalError as error:
+        problem = str(error)
     outcomes = []
-    for entry in entries:
-        found = await _restore(journal, writer, hierarchy, entry, careful=careful, ask=asking())
+    for entry in chosen:
+        place = places.get(entry.container)
+        if place is None:
+            outcomes.append(Restored(entry, problem, ended=True))
+            continue
+        found = await _restore(journal, writer, hierarchy, entry, place, careful=careful, ask=asking())
         if found is not None:
             outcomes.append(found)
     return outcomes
 
 
+def _places(hierarchy: Hierarchy, entries: Iterable[Entry]) -> dict[str, Path]:
+    """Cgroups of those that have one; all that are not where they were are searched for at once."""
+    stated = {entry.container: hierarchy.stated(entry.cgroup) for entry in entries}
+    found = {container: cgroup for container, cgroup in stated.items() if cgroup is not None}
+    return found | hierarchy.search_all(stated.keys() - found.keys())
+
+
 async def _restore(
-    journal: Journal, writer: CpusetWriter, hierarchy: Hierarchy, entry: Entry, *, careful: bool, ask: bool
+    journal: Journal,
+    writer: CpusetWriter,
+    hierarchy: Hierarchy,
+    entry: Entry,
+    cgroup: Path,
+    *,
+    careful: bool,
+    ask: bool,
 ) -> Restored | None:
-    cgroup = await asyncio.to_thread(hierarchy.find, entry.container, entry.cgroup)
     try:
-        if cgroup is None:
-            await asyncio.to_thread(journal.remove, [entry.container])
-            return Restored(entry, ended=True)
         found = await asyncio.to_thread(read_cpuset, cgroup, hierarchy.version)
         if careful and not unchanged(entry, found):
             return None
         return await _give_back(journal, writer, entry, cgroup, found, ask=ask)
     except CpusetError as error:
         if error.gone and await asyncio.to_thread(hierarchy.search, entry.container) is None:
-            return await _restore(journal, writer, hierarchy, entry, careful=careful, ask=ask)
+            return await _ended(journal, entry)
         return Restored(entry, str(error))
     except (NotInEffectError, JournalError) as error:
         # Where only the journal could not be written, the next who restores finds nothing to do.
         return Restored(entry, str(error))
+
+
+async def _ended(journal: Journal, entry: Entry) -> Restored:
+    try:
+        await asyncio.to_thread(journal.remove, [entry.container])
+    except JournalError as error:
+        return Restored(entry, str(error))
+    return Restored(entry, ended=True)
 
 
 async def _give_back(

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from agents.node.pinning.cpuset import Cpuset
-from agents.node.pinning.journal import Entry
-from agents.node.pinning.restore import before, unchanged
+from agents.node.pinning.cri import RuntimeClient
+from agents.node.pinning.hierarchy import Hierarchy, Version
+from agents.node.pinning.journal import Entry, Journal
+from agents.node.pinning.restore import before, restore, unchanged
+from agents.node.pinning.writer import CpusetWriter
 
 
 @pytest.mark.parametrize(
@@ -53,3 +59,35 @@ def test_whether_somebody_has_changed_it(written: str, effective: set[int], allo
         allowed_mems=frozenset({0}),
     )
     assert unchanged(Entry(container="c", cgroup="/c", cpus="0-3", mems="0", written=written), found) is expected
+
+
+async def test_many_that_have_ended_are_searched_for_once_and_struck_out_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a node that lets go of hundreds of pods would do nothing else for as long as that takes."""
+    (tmp_path / "cpuset").mkdir()
+    hierarchy, runtime = Hierarchy(tmp_path / "cpuset", Version.V1), RuntimeClient(tmp_path / "none.sock")
+    journal = Journal.open(tmp_path / "journal")
+    journal.add(
+        Entry(container=f"{number:064x}", cgroup=f"/kubepods/{number}", cpus="", mems="") for number in range(9)
+    )
+    done: list[str] = []
+    walk, replace = os.walk, Path.replace
+    monkeypatch.setattr(os, "walk", lambda top: (done.append("walk"), walk(top))[1])
+    monkeypatch.setattr(Path, "replace", lambda self, to: (done.append("write"), replace(self, to))[1])
+    outcomes = await restore(journal, CpusetWriter(runtime, Version.V1), hierarchy, list(journal.entries.values()))
+    assert [(outcome.ended, outcome.problem) for outcome in outcomes] == [(True, "")] * 9
+    assert (done, dict(journal.entries)) == (["walk", "write"], {})
+    journal.close()
+
+
+async def test_one_that_has_ended_stays_where_the_journal_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "cpuset").mkdir()
+    hierarchy, runtime = Hierarchy(tmp_path / "cpuset", Version.V1), RuntimeClient(tmp_path / "none.sock")
+    journal = Journal.open(tmp_path / "journal")
+    journal.add([Entry(container="a" * 64, cgroup="/kubepods/a", cpus="", mems="")])
+    (tmp_path / "journal" / "journal.new").symlink_to("/dev/full")
+    (outcome,) = await restore(journal, CpusetWriter(runtime, Version.V1), hierarchy, list(journal.entries.values()))
+    assert "no space left on device" in str(outcome)
+    assert journal.entries.keys() == {"a" * 64}
+    journal.close()
