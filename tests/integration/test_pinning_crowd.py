@@ -14,6 +14,7 @@ import pytest
 from grpclib.const import Status
 from grpclib.exceptions import GRPCError
 
+from agents.node.pinning.cpuset import read_cpuset
 from agents.node.pinning.cri import HUNG_SECONDS
 from agents.node.pinning.pinner import LOOK_SECONDS, WRITE_SECONDS, Pinner
 from agents.node.pinning.reconciler import QUIET_SECONDS
@@ -23,7 +24,10 @@ from tests.support.pinning_rounds import Container, Rounds, rounds, wish
 from tests.support.pinning_stand import SOCKETS
 
 ALL = everything()
-ONE, OTHER = SOCKETS
+PATIENCE = 0.1
+"""Seconds that a round waits for the runtime to say what runs."""
+ANSWERED = 60.0
+"""The same where it says so, however busy the machine is."""
 
 
 @pytest.fixture
@@ -42,7 +46,8 @@ class Crowd:
         self.chance = random.Random(seed)
         self.wanted: dict[int, int | None] = {}
         self.containers: dict[int, Container] = {}
-        self.pinner: Pinner = node.agent()
+        self.sandboxes: dict[int, Path] = {}
+        self.pinner: Pinner = node.agent(patience=PATIENCE)
         self.log: list[str] = []
 
     def wishes(self) -> tuple[PodWish, ...]:
@@ -63,13 +68,15 @@ class Crowd:
 
     async def starts(self, number: int) -> None:
         if number not in self.containers:
-            self.containers[number] = self.node.container(number)
+            self.sandboxes[number] = self.node.sandbox(number)
+            self.containers[number] = self.node.container(number, mounted=True)
             self.wanted.setdefault(number, self.chance.choice([0, 1]))
 
     async def ends(self, number: int) -> None:
         gone = self.containers.pop(number, None)
         if gone is not None:
             self.node.room.end(gone.known.cgroup)
+            self.node.room.end(self.sandboxes.pop(number))
             del self.node.runtime.containers[gone.id]
             if self.chance.random() < 0.5:
                 self.wanted.pop(number)
@@ -88,7 +95,7 @@ class Crowd:
             self.containers[number].set_cpus(ALL)
 
     async def runtime(self, number: int) -> None:
-        """It is slow, refuses, hangs about a container or altogether, or works."""
+        """It is slow or late, refuses, hangs about a container or altogether, or works."""
         runtime = self.node.runtime
         self.works()
         match number:
@@ -99,6 +106,8 @@ class Crowd:
             case 2:
                 runtime.hangs_about = {found.id for found in self.containers.values() if self.chance.random() < 0.3}
             case 3:
+                runtime.listing.clear()
+            case 4:
                 runtime.hangs = {self.chance.choice(["ListContainers", "UpdateContainerResources", "ContainerStatus"])}
 
     def slowly(self) -> None:
@@ -107,13 +116,14 @@ class Crowd:
     def works(self) -> None:
         runtime = self.node.runtime
         runtime.before_update = lambda: None
+        runtime.listing.set()
         runtime.refuses.clear()
         runtime.hangs.clear()
         runtime.hangs_about.clear()
 
     async def agent(self, _: int) -> None:
         """It is killed, and another one starts."""
-        self.pinner = self.node.agent()
+        self.pinner = self.node.agent(patience=PATIENCE)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -122,6 +132,7 @@ async def test_whatever_happens_each_has_what_is_wanted_and_the_runtime_knows_it
     for _ in range(40):
         await crowd.happens()
     crowd.works()
+    node.containers._patience = ANSWERED
     for after in (HUNG_SECONDS, QUIET_SECONDS, *[LOOK_SECONDS] * (2 * crowd.PODS)):
         await crowd.round(after)
     told = "; ".join(crowd.log)
@@ -137,4 +148,27 @@ async def test_whatever_happens_each_has_what_is_wanted_and_the_runtime_knows_it
     await crowd.pinner.restore_all()
     await crowd.updates(0)
     assert {found.cpus for found in containers.values()} <= {ALL}, told
+    version = node.room.hierarchy.version
+    assert {read_cpuset(cgroup, version).effective_cpus for cgroup in crowd.sandboxes.values()} <= {ALL}, told
     assert not node.journal.entries, told
+
+
+async def test_while_the_runtime_is_late_containers_are_pinned_and_what_holds_namespaces_is_not(node: Rounds) -> None:
+    web, unsure, sandbox = node.container(0, mounted=True), node.container(1), node.sandbox(0)
+    pinner, wishes = node.agent(patience=PATIENCE), (wish(0), wish(1))
+    node.runtime.listing.clear()
+    version = node.room.hierarchy.version
+    for _ in range(2):
+        await pinner.round(wishes, observe=False)
+        assert (web.cpus, unsure.cpus, read_cpuset(sandbox, version).effective_cpus) == (SOCKETS[0], ALL, ALL)
+    assert set(node.runtime.asked) == {"ListContainers"}, "nothing else is asked of it meanwhile"
+    late = node.container(2, mounted=True)
+    node.runtime.asked.clear()
+    for listed in (False, True):
+        await pinner.round((*wishes, wish(2)), observe=False)
+        assert late.cpus == SOCKETS[0]
+        if not listed:
+            node.runtime.listing.set()
+            node.containers._patience = ANSWERED
+    assert (web.cpus, unsure.cpus, read_cpuset(sandbox, version).effective_cpus) == (SOCKETS[0], SOCKETS[0], ALL)
+    assert node.journal.entries.keys() == {web.id, unsure.id, late.id}

@@ -37,13 +37,15 @@ class Machine:
     hierarchy: Hierarchy = field(default_factory=find_hierarchy)
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def container(self, number: int, *, runtime: Runtime = Runtime.CONTAINERD) -> tuple[str, Path]:
+    def container(
+        self, number: int, *, runtime: Runtime = Runtime.CONTAINERD, command: tuple[str, ...] = SLEEP
+    ) -> tuple[str, Path]:
         """Start a container of pod `number` and return its ID and its cgroup."""
         identity = uuid.uuid4().hex * 2
         pod = pod_path(self.driver, QosClass.BURSTABLE, pod_uid(number)).relative_to("/")
         cgroup = self.hierarchy.root / self.root / pod / container_directory(self.driver, runtime, identity)
         make(cgroup, self.hierarchy.root)
-        self.run_in(cgroup)
+        self.run_in(cgroup, *command)
         return identity, cgroup
 
     def run_in(self, cgroup: Path, *command: str) -> int:

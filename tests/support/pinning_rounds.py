@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from agents.node.pinning.cgroup_paths import Driver
 from agents.node.pinning.containers import Containers
@@ -15,11 +16,22 @@ from agents.node.pinning.journal import Journal
 from agents.node.pinning.pinner import Pinner
 from agents.node.pinning.reconciler import Reconciler
 from agents.node.pinning.wanted import PodWish
+from agents.node.pinning.whose import container_name
 from agents.node.pinning.writer import CpusetWriter
 from berth.api.interference import InterferenceClass
-from tests.support.cpusets import Machine, machine, pod_uid
+from hack.harness.cluster import eventually
+from tests.support.cpusets import SLEEP, Machine, machine, pod_uid
 from tests.support.pinning_stand import SOCKETS
 from tests.support.scripted_runtime import Known, ScriptedClient, ScriptedRuntime
+
+MOUNTED: Final = (
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    'mkdir -p "${0%/*}" && touch "$0" && mount --bind "$0" "$0" && exec sleep 600',
+)
+"""What a container runs, with a file that is mounted for it alone."""
 
 
 @dataclass
@@ -48,30 +60,44 @@ class Rounds:
     directory: Path
     now: float = 1000.0
     """monotonic seconds, by the test"""
-    opened: list[tuple[Journal, ScriptedClient]] = field(default_factory=list)
+    opened: list[tuple[Journal, ScriptedClient, Containers]] = field(default_factory=list)
 
-    def container(self, number: int) -> Container:
-        """Start the container of pod `number`."""
-        identity, cgroup = self.room.container(number)
+    def container(self, number: int, *, mounted: bool = False) -> Container:
+        """Start the container of pod `number`; `mounted`: with a file of the pod's directory, as by the kubelet."""
+        log = self.directory / "pods" / pod_uid(number) / "containers" / "main" / "log"
+        identity, cgroup = self.room.container(number, command=(*MOUNTED, str(log)) if mounted else SLEEP)
+        if mounted:
+            eventually(lambda: container_name(cgroup, pod_uid(number)), what="a file that is mounted")
         path = str(self.room.hierarchy.path_of(cgroup))
         known = Known(pod_uid(number), cgroup, path, self.room.processes[-1].pid)
         self.runtime.containers[identity] = known
         return Container(identity, known)
 
-    def agent(self, hierarchy: Hierarchy | None = None) -> Pinner:
-        """What pins, with the journal of the one before."""
+    def sandbox(self, number: int) -> Path:
+        """Start what holds the namespaces of pod `number`, which the runtime names as no container; its cgroup."""
+        _, cgroup = self.room.container(number)
+        return cgroup
+
+    def agent(self, hierarchy: Hierarchy | None = None, *, patience: float | None = None) -> Pinner:
+        """What pins, with the journal of the one before; it waits so long for the runtime to say what runs."""
         self.leave()
         found = hierarchy or self.room.hierarchy
         client = ScriptedClient(self.runtime, clock=lambda: self.now)
         journal = Journal.open(self.directory / "journal")
-        self.opened.append((journal, client))
+        containers = Containers(client, found, clock=lambda: self.now, patience=patience)
+        self.opened.append((journal, client, containers))
         writer = CpusetWriter(client, found.version)
-        return Pinner(found, Containers(client, found), writer, journal, Reconciler(), clock=lambda: self.now)
+        return Pinner(found, containers, writer, journal, Reconciler(), clock=lambda: self.now)
 
     @property
     def journal(self) -> Journal:
         """The open journal."""
         return self.opened[-1][0]
+
+    @property
+    def containers(self) -> Containers:
+        """What the agent finds containers with."""
+        return self.opened[-1][2]
 
     async def runtime_ends(self) -> None:
         """Have nobody listen at the runtime's socket any more."""
@@ -81,7 +107,8 @@ class Rounds:
     def leave(self) -> None:
         """Let go of journal and connection, as a process that ends."""
         if self.opened:
-            journal, client = self.opened.pop()
+            journal, client, containers = self.opened.pop()
+            containers.close()
             client.close()
             journal.close()
 

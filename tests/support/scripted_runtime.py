@@ -57,6 +57,8 @@ class ScriptedRuntime:
     """methods that are refused, and what is said"""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     """while it is not set, updates wait before they do what they were told, whoever has hung up meanwhile"""
+    listing: asyncio.Event = field(default_factory=asyncio.Event)
+    """while it is not set, what runs is said later, as it was when it was asked"""
     updating: asyncio.Event = field(default_factory=asyncio.Event)
     """set when an update has arrived"""
     before_update: Callable[[], None] = lambda: None
@@ -67,6 +69,7 @@ class ScriptedRuntime:
     async def start(self) -> None:
         """Listen."""
         self.gate.set()
+        self.listing.set()
         self._server = Server([self])
         await self._server.start(path=str(self.socket))
 
@@ -122,6 +125,7 @@ class ScriptedRuntime:
         for identity, known in self.containers.items():
             found = answer.containers.add(id=identity, state=RUNNING)
             found.labels[LABEL_POD_UID], found.labels[LABEL_CONTAINER] = known.uid, known.name
+        await self.listing.wait()
         return answer
 
     async def _status(self, request: Any) -> Any:

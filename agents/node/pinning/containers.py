@@ -6,22 +6,29 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import structlog
 
 from agents.node.pinning.cgroup_paths import CgroupPathError, container_path
-from agents.node.pinning.cpuset import Cpuset, CpusetError, is_in_effect, read_cpuset
+from agents.node.pinning.cpuset import PROC, Cpuset, CpusetError, is_in_effect, read_cpuset
 from agents.node.pinning.cri import Container, CriError, Place, RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy
+from agents.node.pinning.whose import container_name
 
 log = structlog.get_logger(__name__)
 
 ASK_SECONDS: Final = 0.5
 """How long the runtime is asked in one round where containers are. Those that are left are found by their cgroups, and
 asked about in later rounds: a runtime that takes a tenth of a second for each has a hundred pods wait for ten."""
+LIST_SECONDS: Final = 0.25
+"""How long a round waits for the runtime to say which containers run. One that takes seconds, as while it starts a
+hundred, is waited for in later rounds; meanwhile those are found that are surely containers of their pods."""
+STALE_SECONDS: Final = 10.0
+"""How long ago it may have been asked what it says."""
+_LATE: Final = "it has not said yet which containers run"
 
 
 class Located(NamedTuple):
@@ -54,6 +61,8 @@ class Containers:
         *,
         beat: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
+        patience: float | None = None,
+        proc: Path = PROC,
     ) -> None:
         """Prepare without I/O.
 
@@ -62,6 +71,8 @@ class Containers:
             hierarchy: where cgroups are.
             beat: called for each container that is asked about, which shows that work goes on.
             clock: monotonic seconds.
+            patience: seconds that the runtime is waited for until it says which containers run; None: until it does.
+            proc: where processes are.
         """
         self._runtime = runtime
         self._hierarchy = hierarchy
@@ -70,24 +81,45 @@ class Containers:
         self._unanswered: set[str] = set()
         self._known: dict[str, Located] = {}
         self._silence = ""
+        self._patience, self._proc = patience, proc
+        self._listing: asyncio.Task[tuple[Container, ...]] | None = None
+        self._asked_at = 0.0
+        self._early: dict[str, Located] = {}
+        """those that are surely containers of their pods, and that the runtime has not yet said to run"""
+        self._late = self._tells = False
 
     @property
     def silence(self) -> str:
         """Why the runtime did not say which containers run; empty while it does."""
-        return self._silence
+        return _LATE if self._late else self._silence
+
+    @property
+    def late(self) -> bool:
+        """Whether the runtime is still to say which containers run, and nothing else is to be asked of it."""
+        return self._late
+
+    def close(self) -> None:
+        """Wait for the runtime no more."""
+        if self._listing is not None:
+            self._listing.cancel()
+            self._listing = None
 
     async def of(self, pod_uids: frozenset[str], others: Mapping[str, str]) -> list[Located]:
         """Return the containers of these pods, and others by ID, as far as they run and have a cgroup.
 
         The others have with them where their cgroups are said to be, from the top of the hierarchy.
 
-        While the runtime does not answer, containers are found by the names of cgroups.
+        While the runtime does not answer, containers are found by the names of cgroups; while it may still answer, by
+        what the kubelet has mounted as well.
         """
         try:
-            running = await self._runtime.containers()
+            running = await self._running()
         except CriError as error:
             self._say(str(error))
             return await asyncio.to_thread(self._search, pod_uids, others)
+        self._late = running is None
+        if running is None:
+            return await asyncio.to_thread(self._search, pod_uids, others, sure=True)
         self._say("")
         chosen = [found for found in running if found.pod_uid in pod_uids or found.id in others]
         # One that was found by its cgroup while the runtime was silent has no process that is known.
@@ -97,7 +129,31 @@ class Containers:
         present = {container.id for container in chosen}
         self._unanswered &= present
         self._known = {key: located for key, located in self._known.items() if key in present}
-        return list(self._known.values())
+        self._forget_early(present)
+        early = [each for key, each in self._early.items() if each.container.pod_uid in pod_uids or key in others]
+        return [*self._known.values(), *early]
+
+    async def _running(self) -> tuple[Container, ...] | None:
+        """What the runtime says runs; None while it is still to say so."""
+        if self._patience is None:
+            return await self._runtime.containers()
+        if self._listing is not None and self._listing.done() and self._clock() - self._asked_at > STALE_SECONDS:
+            self._listing.exception()
+            self._listing = None
+        if self._listing is None:
+            self._asked_at = self._clock()
+            self._listing = asyncio.ensure_future(self._runtime.containers())
+        done, _ = await asyncio.wait({self._listing}, timeout=self._patience)
+        if not done:
+            return None
+        listing, self._listing, self._late = self._listing, None, False
+        return listing.result()
+
+    def _forget_early(self, present: Collection[str]) -> None:
+        """Forget those that the runtime says to run, and those that have ended."""
+        self._early = {
+            key: each for key, each in self._early.items() if key not in present and os.path.isdir(each.cgroup)
+        }
 
     def all_there(self) -> bool:
         """Return whether none of the containers that were found last has ended."""
@@ -148,14 +204,31 @@ class Containers:
         # searched for at once: a node has thousands of cgroups, and a runtime that is silent places no container.
         return found | self._hierarchy.search_all(stated.keys() - found.keys())
 
-    def _search(self, pod_uids: frozenset[str], others: Mapping[str, str]) -> list[Located]:
-        stated = {identity: self._hierarchy.stated(path) for identity, path in others.items()}
-        found = {identity: ("", cgroup) for identity, cgroup in stated.items() if cgroup is not None}
-        found |= {identity: (uid, cgroup) for uid, identity, cgroup in self._hierarchy.containers_of(pod_uids)}
-        return [
-            self._known.get(identity) or Located(Container(identity, uid, identity[:12]), cgroup, 0)
-            for identity, (uid, cgroup) in found.items()
-        ]
+    def _search(self, pod_uids: frozenset[str], others: Mapping[str, str], *, sure: bool = False) -> list[Located]:
+        """Those with such cgroups; `sure`: of those that are not known before, what is surely a pod's container.
+
+        Where processes tell whose they are, those that do not hold a pod's namespaces, or are still to run.
+        """
+        located = {
+            identity: self._known.get(identity) or Located(Container(identity, "", identity[:12]), cgroup, 0)
+            for identity, path in others.items()
+            if (cgroup := self._hierarchy.stated(path)) is not None
+        }
+        unsure = {}
+        for uid, identity, cgroup in self._hierarchy.containers_of(pod_uids):
+            before = self._known.get(identity) or self._early.get(identity)
+            name = None if before else container_name(cgroup, uid, proc=self._proc)
+            if before is not None:
+                located[identity] = before
+            elif name is not None:
+                located[identity] = self._early[identity] = Located(
+                    Container(identity, uid, name or identity[:12]), cgroup, 0
+                )
+            else:
+                unsure[identity] = Located(Container(identity, uid, identity[:12]), cgroup, 0)
+        self._tells = self._tells or bool(self._early)
+        taken = others.keys() if sure or self._tells else unsure.keys()
+        return list((located | {key: each for key, each in unsure.items() if key in taken}).values())
 
     def _read(self, located: list[Located], known: Mapping[str, Cpuset]) -> Cpusets:
         found, version = Cpusets({}, {}), self._hierarchy.version

@@ -268,7 +268,7 @@ class Pinner:
         for key, decision in list(self._decisions.items()):
             if decision.action is not Action.PIN or self._stopping:
                 continue
-            ask, first = first or self._clock() < end, False
+            ask, first = not self._containers.late and (first or self._clock() < end), False
             each = located[key]
             problem = ""
             try:
@@ -327,6 +327,7 @@ class Pinner:
         """Give back what is wanted no more, and forget containers that have ended. The first problem, if any."""
         entries = self._journal.entries
         keys = [key for key, decision in self._decisions.items() if decision.action is Action.RESTORE]
+        keys = [] if self._containers.late else keys
         chosen = [entries[key] for key in dict.fromkeys([*keys, *ended]) if key in entries]
         outcomes = await self._give_back(chosen, careful=careful, asking=lambda: not self._stopping)
         for key in keys:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from agents.node.pinning import kubelet_state, sockets
-from agents.node.pinning.containers import Containers
+from agents.node.pinning.containers import LIST_SECONDS, Containers
 from agents.node.pinning.cri import RuntimeClient
 from agents.node.pinning.hierarchy import HierarchyError, find_hierarchy
 from agents.node.pinning.journal import Journal, JournalError, JournalLockedError
@@ -60,6 +60,7 @@ class Workplace:
         self._clock = clock
         self._runtime = RuntimeClient(settings.runtime)
         self._journal: Journal | None = None
+        self._containers: Containers | None = None
         self._online = ""
         self._topology_due = self._pinner_due = 0.0
 
@@ -81,6 +82,8 @@ class Workplace:
 
     def close(self) -> None:
         """Let go of the journal and of the runtime."""
+        if self._containers is not None:
+            self._containers.close()
         self._runtime.close()
         if self._journal is not None:
             self._journal.close()
@@ -108,6 +111,6 @@ class Workplace:
             return
         self.unable, self.occupied = "", False
         writer = CpusetWriter(self._runtime, hierarchy.version, beat=self._beat)
-        containers = Containers(self._runtime, hierarchy, beat=self._beat)
+        self._containers = containers = Containers(self._runtime, hierarchy, beat=self._beat, patience=LIST_SECONDS)
         reconciler = Reconciler(limit=self._settings.writes)
         self.pinner = Pinner(hierarchy, containers, writer, self._journal, reconciler)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from agents.node.pinning.containers import ASK_SECONDS, Containers
-from agents.node.pinning.cri import RuntimeClient
+from agents.node.pinning.containers import ASK_SECONDS, STALE_SECONDS, Containers
+from agents.node.pinning.cri import Container, CriError, Place, RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy, Version
 from tests.support.scripted_runtime import Known, ScriptedRuntime
 
@@ -106,6 +108,122 @@ async def test_a_slow_runtime_is_asked_about_a_few_in_each_round_and_new_ones_co
     assert runtime.asked.count("ContainerStatus") == 7
     client.close()
     await runtime.stop()
+
+
+class Late(RuntimeClient):
+    """Says which containers run when the test has it say so."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root / "none.sock")
+        self.asked = 0
+        self.answers: asyncio.Future[tuple[Container, ...]] = asyncio.get_running_loop().create_future()
+
+    async def containers(self) -> tuple[Container, ...]:
+        self.asked += 1
+        return await asyncio.shield(self.answers)
+
+    async def place(self, container_id: str) -> Place:
+        return Place("", 7)
+
+    def again(self) -> None:
+        self.answers = asyncio.get_running_loop().create_future()
+
+
+class Slow:
+    """A node whose runtime takes its time."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.now, self.runtime = root, 0.0, Late(root)
+        hierarchy = Hierarchy(root / "cpuset", Version.V1)
+        self.containers = Containers(self.runtime, hierarchy, clock=lambda: self.now, patience=0.05, proc=root / "proc")
+
+    def container(self, identity: str, *, uid: str = "u1", sure: bool = True) -> Path:
+        """Make a container; of one that is not sure its process tells nothing, as of what holds namespaces."""
+        made = cgroup(self.root / "cpuset" / "kubepods" / f"pod{uid}" / identity)
+        pid = f"{sum(map(ord, identity))}"
+        (made / "cgroup.procs").write_text(pid)
+        (self.root / "proc" / pid).mkdir(parents=True)
+        source = f"/kubelet/pods/{uid}/containers/web/1234" if sure else "/resolv.conf"
+        (self.root / "proc" / pid / "mountinfo").write_text(f"1 2 3:4 {source} /f rw - ext4 /dev/a rw\n")
+        return made
+
+    async def found(self, *others: str) -> dict[str, str]:
+        """Names of the containers of pod u1, and of others, by ID."""
+        stated = dict.fromkeys(others, "/nowhere")
+        return {each.container.id: each.container.name for each in await self.containers.of(frozenset({"u1"}), stated)}
+
+
+@pytest.fixture
+async def slow(tmp_path: Path) -> AsyncIterator[Slow]:
+    made = Slow(tmp_path)
+    yield made
+    made.containers.close()
+
+
+async def test_while_the_runtime_is_late_those_are_found_that_are_surely_containers(slow: Slow) -> None:
+    slow.container(FIRST)
+    slow.container(SECOND, sure=False)
+    slow.container(OTHER, uid="u2")
+    for _ in range(2):
+        assert await slow.found() == {FIRST: "web"}
+        assert (slow.containers.late, slow.containers.silence != "") == (True, True)
+    assert slow.runtime.asked == 1
+    slow.runtime.answers.set_result((Container(FIRST, "u1", "web"), Container(OTHER, "u2", "web")))
+    assert await slow.found() == {FIRST: "web"}
+    assert (slow.containers.late, slow.containers.silence, slow.runtime.asked) == (False, "", 1)
+
+
+async def test_one_that_was_found_early_stays_until_it_ends_though_the_runtime_does_not_know_it_yet(slow: Slow) -> None:
+    early = slow.container(FIRST)
+    assert await slow.found() == {FIRST: "web"}
+    slow.runtime.answers.set_result(())
+    for _ in range(2):
+        assert await slow.found(FIRST) == {FIRST: "web"}
+        assert not slow.containers.late
+    shutil.rmtree(early)
+    assert await slow.found(FIRST) == {}
+
+
+async def test_one_that_the_runtime_has_named_is_gone_when_it_names_it_no_more(slow: Slow) -> None:
+    slow.container(FIRST)
+    await slow.found()
+    slow.runtime.answers.set_result((Container(FIRST, "u1", "web"),))
+    assert await slow.found() == {FIRST: "web"}
+    slow.runtime.again()
+    assert await slow.found() == {FIRST: "web"}, "it is known"
+    slow.runtime.answers.set_result(())
+    assert await slow.found() == {}
+
+
+async def test_what_a_runtime_says_long_after_it_was_asked_counts_for_nothing(slow: Slow) -> None:
+    slow.container(FIRST)
+    await slow.found()
+    slow.runtime.answers.set_result(())
+    assert slow.containers._listing is not None
+    await asyncio.wait({slow.containers._listing})
+    slow.now += STALE_SECONDS + 1
+    slow.runtime.again()
+    slow.runtime.answers.set_result((Container(FIRST, "u1", "db"),))
+    assert await slow.found() == {FIRST: "db"}
+    assert slow.runtime.asked == 2
+
+
+async def test_a_runtime_that_is_late_and_then_fails_is_silent(slow: Slow) -> None:
+    slow.container(FIRST)
+    slow.container(SECOND, sure=False)
+    assert await slow.found() == {FIRST: "web"}
+    slow.runtime.answers.set_exception(CriError("it hangs", answered=False))
+    assert await slow.found() == {FIRST: "web"}
+    assert (slow.containers.late, slow.containers.silence) == (False, "it hangs")
+
+
+async def test_where_no_process_tells_a_silent_runtime_is_no_reason_to_pin_nothing(slow: Slow) -> None:
+    """As without the host's PID namespace; what holds a pod's namespaces is among them then."""
+    slow.container(FIRST, sure=False)
+    slow.container(SECOND, sure=False)
+    assert await slow.found() == {}
+    slow.runtime.answers.set_exception(CriError("it hangs", answered=False))
+    assert await slow.found() == {FIRST: FIRST[:12], SECOND: SECOND[:12]}
 
 
 async def test_cpusets_of_those_that_are_there(tmp_path: Path, containers: Containers) -> None:
