@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
 
 APP = "pinned"
 """Value of the label ``app`` of these pods."""
+LOOK_SECONDS = 0.02
+"""From one look at runtime and cgroups to the next."""
 
 
 def start(
@@ -90,21 +92,36 @@ async def seconds_until_pinned(cluster: LocalCluster, wanted: Mapping[str, froze
         wanted: CPUs by the pod's UID.
     """
     hierarchy = find_hierarchy()
-    client = RuntimeClient(first_node(cluster).socket, timeout=10.0)
     seen: dict[str, tuple[float, Path]] = {}
     pinned: dict[str, float] = {}
+    # Beside each other: a runtime that starts a hundred containers takes seconds to say which run.
+    listing = asyncio.create_task(_see_running(cluster, wanted.keys(), seen))
     try:
         async with asyncio.timeout(400):
             while len(pinned) < len(wanted):
-                for container in await client.containers():
-                    if container.pod_uid in wanted and container.pod_uid not in seen:
-                        place = await client.place(container.id)
-                        cgroup = hierarchy.cgroup(container_path(place.cgroups_path))
-                        seen[container.pod_uid] = (time.monotonic(), cgroup)
-                for uid, (begun, cgroup) in seen.items():
+                if listing.done():
+                    listing.result()
+                for uid, (begun, cgroup) in list(seen.items()):
                     if uid not in pinned and read_cpuset(cgroup, hierarchy.version).effective_cpus == wanted[uid]:
                         pinned[uid] = time.monotonic() - begun
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(LOOK_SECONDS)
+    finally:
+        listing.cancel()
+        await asyncio.wait({listing})
+    return pinned
+
+
+async def _see_running(cluster: LocalCluster, uids: Collection[str], seen: dict[str, tuple[float, Path]]) -> None:
+    """Take in when a container of each of these pods is first listed as running, and its cgroup, until all are."""
+    client = RuntimeClient(first_node(cluster).socket, timeout=10.0)
+    try:
+        while len(seen) < len(uids):
+            found = await client.containers()
+            now = time.monotonic()
+            for container in found:
+                if container.pod_uid in uids and container.pod_uid not in seen:
+                    place = await client.place(container.id)
+                    seen[container.pod_uid] = (now, find_hierarchy().cgroup(container_path(place.cgroups_path)))
+            await asyncio.sleep(LOOK_SECONDS)
     finally:
         client.close()
-    return pinned
