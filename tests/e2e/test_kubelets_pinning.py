@@ -22,6 +22,7 @@ import pytest
 
 from agents.node.pinning.cpuset import read_cpuset, write_cpuset
 from agents.node.pinning.hierarchy import find_hierarchy
+from agents.node.pinning.status_writer import INTERVAL_SECONDS
 from berth.api.labels import LABEL_INTERFERENCE_CLASS
 from berth.api.socketstatus import API_VERSION, PLACEMENT_MANAGER
 from hack.harness.assigned_pods import assignments, seconds_until_pinned, start
@@ -43,11 +44,17 @@ CPUSETS = find_hierarchy()
 
 
 @pytest.fixture(scope="module")
-def manifest(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The DaemonSet."""
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the agents see of the machine's sockets, and their journal."""
     root = tmp_path_factory.mktemp("pinning")
     write_sysfs(root / "sys", two_sockets())
-    return json.dumps(daemon_set(cluster, root, root / "sys"))
+    return root
+
+
+@pytest.fixture(scope="module")
+def manifest(cluster: LocalCluster, directory: Path) -> str:
+    """The DaemonSet."""
+    return json.dumps(daemon_set(cluster, directory, directory / "sys"))
 
 
 @pytest.fixture(scope="module")
@@ -278,17 +285,20 @@ def test_everything_is_given_back_when_the_daemonset_is_deleted(cluster: LocalCl
 
 
 @pytest.fixture
-def together(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def together(cluster: LocalCluster, directory: Path) -> Iterator[None]:
     """Both agents in one process, rolled out, instead of the other; its pod is ended as all are."""
     cluster.kubectl("-n", NAMESPACE, "delete", "daemonset", "berth-pinning", "--ignore-not-found", "--timeout=60s")
     cluster.kubectl("delete", "pods", "-lapp=pinned", "--force", "--grace-period=0", timeout=120)
-    root = tmp_path_factory.mktemp("together")
-    write_sysfs(root / "sys", two_sockets())
-    others = [item for item in manifests(cluster, TOGETHER) if item["kind"] in ("ClusterRoleBinding", "Service")]
-    apply(cluster, [*others, daemon_set(cluster, root, root / "sys", source=TOGETHER)])
+    apply(cluster, in_one_process(cluster, directory))
     rolled_out(cluster, "daemonset/berth-node")
     yield
     cluster.kubectl("-n", NAMESPACE, "delete", "daemonset", "berth-node", "--ignore-not-found", "--timeout=60s")
+
+
+def in_one_process(cluster: LocalCluster, directory: Path) -> list[dict[str, Any]]:
+    """What deploy/agent-and-pinning has of a node."""
+    others = [item for item in manifests(cluster, TOGETHER) if item["kind"] in ("ClusterRoleBinding", "Service")]
+    return [*others, daemon_set(cluster, directory, directory / "sys", source=TOGETHER)]
 
 
 @pytest.mark.usefixtures("together")
@@ -322,3 +332,51 @@ def test_both_agents_in_one_process_probe_pin_and_give_back(cluster: LocalCluste
         what="all CPUs for everybody",
         timeout=60.0,
     )
+
+
+@pytest.mark.usefixtures("together")
+def test_two_daemonsets_replace_the_one_and_it_replaces_them(cluster: LocalCluster, directory: Path) -> None:
+    """Both are there for a while each time: one of them pins and says so, and the other takes its journal."""
+    sockets = {"stays-one": 0, "stays-two": 1}
+    uids = start(cluster, sockets)
+    settled(cluster, uids, sockets)
+    before = asyncio.run(cgroups_of(cluster, set(uids.values())))
+    alone = daemon_set(cluster, directory, directory / "sys")
+    one = in_one_process(cluster, directory)
+    for new, name, old, command in (
+        ([alone], "berth-pinning", "berth-node", ("run", "node", "pinning")),
+        (one, "berth-node", "berth-pinning", ("run", "pinning")),
+    ):
+        (pid,) = processes_on(cluster, NODE, *command)
+        ends = psutil.Process(pid)
+        apply(cluster, new)
+        rolled_out(cluster, f"daemonset/{name}")
+        said: set[tuple[str, str]] = set()
+        begun = time.monotonic()
+        while time.monotonic() - begun < 3 * INTERVAL_SECONDS:
+            said |= conditions(cluster)
+        assert {(kind, status) for kind, status in said if kind != "Drifted"} == {
+            ("Pinned", "True"),
+            ("ObserveOnly", "False"),
+            ("TopologyUnknown", "False"),
+        }
+        cluster.kubectl("-n", NAMESPACE, "delete", "daemonset", old, "--timeout=60s", timeout=90)
+        ends.wait(timeout=60.0)
+        begun = time.monotonic()
+        settled(cluster, uids, sockets)
+        print(f"pinned again {time.monotonic() - begun:.1f} s after {old} has ended")
+        eventually(lambda: conditions(cluster), accept=lambda found: ("Pinned", "True") in found, what="the status")
+    assert asyncio.run(cgroups_of(cluster, set(uids.values()))) == before
+    assert {entry["pod"] for entry in journal(directory)} == set(sockets)
+
+
+def journal(directory: Path) -> list[dict[str, Any]]:
+    """Entries of the agents' journal."""
+    entries: list[dict[str, Any]] = json.loads((directory / "journal" / "journal.json").read_text())["entries"]
+    return entries
+
+
+def conditions(cluster: LocalCluster) -> set[tuple[str, str]]:
+    """What the conditions of the node's SocketStatus are now."""
+    found = json.loads(cluster.kubectl("get", "sst", NODE, "-ojson").stdout)["status"]["conditions"]
+    return {(each["type"], each["status"]) for each in found}
