@@ -73,6 +73,8 @@ class Pinner:
         self._decisions: dict[str, Decision] = {}
         # Nothing says whether an agent that was killed had told the runtime.
         self._untold = Untold(journal.entries)
+        self._let_go_at: dict[str, float] = {}
+        """when containers that are wanted no more were last given back what they had"""
         self._looked = -LOOK_SECONDS
         self._last: tuple[Sequence[PodWish], bool, Round] | None = None
         self._stopping = False
@@ -327,9 +329,11 @@ class Pinner:
         """Give back what is wanted no more, and forget containers that have ended. The first problem, if any."""
         entries = self._journal.entries
         keys = [key for key, decision in self._decisions.items() if decision.action is Action.RESTORE]
-        keys = [] if self._containers.late else keys
-        chosen = [entries[key] for key in dict.fromkeys([*keys, *ended]) if key in entries]
-        outcomes = await self._give_back(chosen, careful=careful, asking=lambda: not self._stopping)
+        # What holds the namespaces of a pod is no container to the runtime, and has its cgroup all the same.
+        still = [key for key in ended if key in entries and self._hierarchy.stated(entries[key].cgroup)]
+        gone = [entries[key] for key in ended if key in entries and key not in still]
+        outcomes = await self._give_back(gone, careful=careful, asking=lambda: not self._stopping)
+        outcomes += await self._let_go([] if self._containers.late else [*keys, *still], careful=careful)
         for key in keys:
             self._cpusets.pop(key, None)
         problems = [f"{outcome.entry}: {outcome.problem}" for outcome in outcomes if outcome.problem]
@@ -340,6 +344,18 @@ class Pinner:
         except JournalError as error:
             problems.append(str(error))
         return next(iter(problems), "")
+
+    async def _let_go(self, keys: list[str], *, careful: bool) -> list[Restored]:
+        """Give containers back what they had, as many as there is time for; others have their turn in later rounds."""
+        end, outcomes = self._clock() + WRITE_SECONDS, []
+        self._let_go_at = {key: self._let_go_at.get(key, 0.0) for key in keys}
+        for key in sorted(keys, key=self._let_go_at.__getitem__):
+            self._let_go_at[key] = self._clock()
+            entry = self._journal.entries[key]
+            outcomes += await self._give_back([entry], careful=careful, asking=lambda: not self._stopping)
+            if self._clock() >= end:
+                break
+        return outcomes
 
     def _tell(self, state: PodState | None, each: Located, decision: Decision) -> None:
         if state is None:

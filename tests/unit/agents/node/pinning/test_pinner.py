@@ -247,6 +247,7 @@ class SlowRuntime(CpusetWriter):
         self.node, self.seconds = node, seconds
         self.asked: list[str] = []
         self.answers = True
+        self.refuses = ""
 
     async def write(self, target: Target, *, ask: bool = True) -> Written:
         if ask:
@@ -254,7 +255,9 @@ class SlowRuntime(CpusetWriter):
             if target.cpus == ONE:
                 self.asked.append(target.container[0])
         found = await super().write(target, ask=False)
-        return found._replace(way=Way.RUNTIME, answered=True) if ask and self.answers else found
+        if target.container[0] in self.refuses:
+            return found._replace(unsettled="it refuses", answered=True)
+        return found._replace(way=Way.RUNTIME, unsettled="", answered=True) if ask and self.answers else found
 
 
 @pytest.mark.parametrize(
@@ -360,3 +363,22 @@ async def test_another_agent_tells_the_runtime_what_the_one_before_had_not(
     node.pinner._writer = writer = SlowRuntime(node, 0.0)
     await node.pinner.round(wishes, observe=False)
     assert sorted(writer.asked) == list("abc")
+
+
+@pytest.mark.parametrize("refuses", ["", "ab"], ids=["it takes all", "it refuses two"])
+async def test_a_crowd_that_is_wanted_no_more_keeps_nobody_waiting(
+    node: Node, monkeypatch: pytest.MonkeyPatch, refuses: str
+) -> None:
+    """A slow runtime is asked about one in each round, and those about which it refuses keep no others from theirs."""
+    monkeypatch.setattr(Containers, "silence", "")
+    made = [node.container(letter, letter) for letter in "abcdef"]
+    await node.round(*(wish(letter) for letter in "abcdef"))
+    node.pinner._writer = writer = SlowRuntime(node, WRITE_SECONDS)
+    writer.refuses = refuses
+    for number in range(len(made)):
+        begun = node.now
+        await node.pinner.round((), observe=False)
+        assert node.now - begun <= WRITE_SECONDS
+        assert len(node.journal.entries) >= len(made) - number - 1
+    assert {cpus(cgroup) for cgroup in made} == {"0-3"}
+    assert sorted(entry.pod for entry in node.journal.entries.values()) == list(refuses)
