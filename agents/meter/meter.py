@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
-from agents.meter.metrics import PUSHED_OUT, REJECTED, REQUESTS, ROUND_TRIPS, ROUTED, USERS
+from agents.meter.metrics import PUSHED_OUT, REJECTED, REQUESTS, ROUND_TRIPS, ROUTED, UNPROVEN, USERS
 from berth.api.latency_exchange import Identity, Instructions, hash_identity
 from berth.runtime.measuring.client_clock import ClientClock, Rejection, seconds_since
 from berth.runtime.measuring.kernel import AcceptedConnection
@@ -95,12 +95,9 @@ class Meter:
             return False
         self._key, self._identity = key, instructions.identity
         self._table.clear()
-        # Those that are answered for hours are not asked again, and a router's had a mark that nobody could read.
-        for each in tuple(self._under_way):
-            if self._routed(each.request):
-                self._under_way.discard(each)
-            else:
-                each.user = self._name(each.request, each.address)
+        # Those that are answered for hours are not asked again.
+        for each in self._under_way:
+            each.user = self._name(each.request, each.address)
         return True
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -137,8 +134,10 @@ class Meter:
         transport = request.transport
         if transport is None:
             return None
-        if self._routed(request):
-            ROUTED.inc()
+        mark = request.headers.get(MARK_HEADER)
+        if mark is not None:
+            # A router's, also where it has another key: what its connection tells is no user's.
+            (ROUTED if marked_user(self._key, mark) is not None else UNPROVEN).inc()
             return None
         connection = self._connections.get(transport)
         if connection is None:
@@ -153,10 +152,6 @@ class Meter:
             self._by_statement(user, connection, stated, found, now)
         self._under_way.add(under_way)
         return under_way
-
-    def _routed(self, request: web.BaseRequest) -> bool:
-        mark = request.headers.get(MARK_HEADER)
-        return mark is not None and marked_user(self._key, mark) is not None
 
     def _name(self, request: web.BaseRequest, address: str) -> str:
         return hash_identity(self._key, identity_of(request, self._identity, address=address))

@@ -16,6 +16,10 @@ REQUESTS: Final = Counter(
     "berth_meter_requests_total", "Requests: answered, or why they were not, or not in full.", ["outcome"]
 )
 ROUTED: Final = Counter("berth_meter_routed_total", "Requests of a router, whose own round trip is not measured.")
+UNPROVEN: Final = Counter(
+    "berth_meter_unproven_marks_total",
+    "Requests that say so without a code by the policy's key, not measured either: of a router without it, or a user.",
+)
 USERS: Final = Gauge("berth_meter_users", "Users that are remembered.")
 PUSHED_OUT: Final = Gauge("berth_meter_users_pushed_out", "Users who had to give way to others since the start.")
 REJECTED: Final = Counter(

@@ -16,7 +16,7 @@ from agents.router.steering import Steering
 from berth.runtime.proxy.exchange import Exchange
 from berth.runtime.proxy.forwarding import Forwarding
 from berth.runtime.proxy.headers import BadRequestError, target_of
-from berth.runtime.proxy.mark import MARK_FIELD, MARK_HEADER, mark_of
+from berth.runtime.proxy.mark import MARK_FIELD, MARK_HEADER, UNNAMED, mark_of
 from berth.runtime.proxy.upstream import Address, Failure, UpstreamError
 
 log = structlog.get_logger(__name__)
@@ -74,8 +74,9 @@ class Routing:
             request, lambda _failed: None, PSEUDONYM, without=_OURS, answer_seconds=self._answer_seconds
         )
         visit = _Visit(exchange, self._balancer, self._knowledge.nodes.get(user) if user else None)
-        if user:
-            exchange.added = ((MARK_HEADER.encode(), mark_of(self._knowledge.key, user).encode()),)
+        # Also without a name: what the meter behind would measure is the way from here.
+        mark = mark_of(self._knowledge.key, user) if user else UNNAMED
+        exchange.added = ((MARK_HEADER.encode(), mark.encode()),)
         metrics.UNDER_WAY.inc()
         try:
             location = self._elsewhere(request, user)

@@ -1,8 +1,10 @@
-"""How a router tells the meter behind it whose request it is: a header that nobody else can write.
+"""How a router tells the meter behind it that a request is a router's, and whose: a header.
 
-What the meter would measure of such a request is the way from the router. The mark is the user's hash with a code
-by the policy's key, which meters and routers have from the controller. It says nothing that gets old; whoever has
-seen one can hide from the meter, and nothing else.
+What the meter would measure of such a request is the way from the router. That the header is there says so, whatever is
+in it: routers and meters get another key one after the other, and a router may have none. Whoever writes it himself is
+not measured, as if he had not come, and nothing else. The mark is the user's hash with a code by the policy's key,
+which meters and routers have from the controller; by the code the meter tells those that are sure from others, for
+people who wonder where users are. It says nothing that gets old.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ MARK_HEADER: Final = "Berth-Router"
 """Name of the header; routers and meters drop any that comes from elsewhere."""
 MARK_FIELD: Final = MARK_HEADER.lower().encode()
 """The same as it is looked up in raw header fields."""
+UNNAMED: Final = "unnamed"
+"""The header's value of a router that has no key."""
 _PURPOSE: Final = b"berth.dev router mark"
 
 
