@@ -13,7 +13,7 @@ from berth.api.latency_exchange import Instructions
 from berth.kube.client import ApiClient
 from berth.kube.connection import ConnectionConfigError
 from berth.runtime.component import ComponentContext, run_together
-from berth.runtime.measuring.calls import ReportServer, Server
+from berth.runtime.measuring.calls import ReportServer, SoughtServer
 from berth.runtime.measuring.kernel import LOOK_SECONDS
 from berth.runtime.measuring.published import PublishedServer
 from berth.runtime.measuring.reporter import Reporter
@@ -109,7 +109,7 @@ class MeterAgent:
         # Users come all the same.
         await asyncio.Event().wait()
 
-    async def _report(self, server: Server) -> None:
+    async def _report(self, server: SoughtServer) -> None:
         await Reporter(server, self._reports, self._follow, news=self._news).run()
 
     def _measurements_of(self, settings: MeterSettings) -> MeasurementsServer | None:

@@ -15,7 +15,7 @@ from agents.router.settings import RouterSettings
 from berth.api.latency_exchange import Instructions, hash_identity
 from berth.kube.client import ApiClient
 from berth.runtime.component import run_together
-from berth.runtime.measuring.calls import ReportServer, Server
+from berth.runtime.measuring.calls import ReportServer, SoughtServer
 from berth.runtime.measuring.kernel import LOOK_SECONDS, AcceptedConnection
 from berth.runtime.measuring.published import PublishedServer
 from berth.runtime.measuring.reporter import Reporter
@@ -55,7 +55,7 @@ class Measuring:
         self._reports = Reports(self._users, policy=settings.policy, steers=steers)
         self._under_way: set[UnderWay] = set()
         self._connections: WeakKeyDictionary[asyncio.BaseTransport, AcceptedConnection] = WeakKeyDictionary()
-        server: Server | None = None
+        server: SoughtServer | None = None
         if settings.controller is not None:
             server = ReportServer(settings.controller, settings.token_file, settings.ca_file)
         elif settings.controller_namespace is not None and client is not None:

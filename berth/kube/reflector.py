@@ -19,7 +19,8 @@ import aiohttp
 import msgspec
 import structlog
 
-from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
+from berth.kube.backoff import PAUSE_SECONDS, backoff, wait_after
+from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.decoding import ObjectDecoder, at_any_depth
 from berth.kube.errors import ApiError, error_from_event
 from berth.kube.history import went_back
@@ -87,6 +88,8 @@ class Reflector(Generic[T]):
         self.tried = asyncio.Event()
         self.refusal: ApiError | None = None
         """the API server's last answer, if it lets nobody list or watch this, as where a right is missing"""
+        self.refused_seconds = PAUSE_SECONDS
+        """seconds from one attempt to the next at most while there is a refusal"""
         self._client = client
         self._selection = _Selection(namespace=namespace, label_selector=label_selector, field_selector=field_selector)
         self._stale_after = stale_after
@@ -101,7 +104,8 @@ class Reflector(Generic[T]):
         self._version = ""
         self._broken = False
         self._fruitless = 0
-        self._failures = 0
+        self.failures = 0
+        """attempts to list or follow that failed, one after the other"""
         self._last_contact: float | None = None
         self._counts: dict[str, int] = {}
 
@@ -172,13 +176,13 @@ class Reflector(Generic[T]):
         except ApiError as error:
             self._fruitless = 0
             self.refusal = None if error.retryable or error.expired else error
-            if error.expired or (self._failures >= 3 and error.status != 429):
+            if error.expired or (self.failures >= 3 and error.status != 429):
                 # A server that answers and yet refuses the watch again and again may not know the version. One that is
                 # overloaded knows it, and a list is the last thing that it needs.
                 self._version = ""
-            if error.expired and self._failures == 0:
+            if error.expired and self.failures == 0:
                 # The first time this is the ordinary end of an old version; when repeated it is trouble.
-                self._failures = 1
+                self.failures = 1
                 WATCH_RESTARTS.labels(self.resource.plural, "expired").inc()
                 log.info("watch expired, listing again", resource=self.resource.plural, reason=error.reason)
                 return
@@ -192,10 +196,8 @@ class Reflector(Generic[T]):
 
     async def _pause(self, error: Exception) -> None:
         WATCH_RESTARTS.labels(self.resource.plural, "error").inc()
-        wait = backoff(self._failures, base=0.1, cap=10.0)
-        if isinstance(error, ApiError) and error.retry_after:
-            wait = max(wait, error.retry_after)
-        level = log.info if self._failures == 0 else log.warning
+        wait = wait_after(error, self.failures, cap=self.refused_seconds if error is self.refusal else PAUSE_SECONDS)
+        level = log.info if self.failures == 0 else log.warning
         hint = {"hint": "is the kind installed?"} if isinstance(error, ApiError) and error.not_found else {}
         level(
             "watch interrupted",
@@ -204,7 +206,7 @@ class Reflector(Generic[T]):
             retry_in=round(wait, 2),
             **hint,
         )
-        self._failures += 1
+        self.failures += 1
         self.tried.set()
         await asyncio.sleep(wait)
 
@@ -286,7 +288,7 @@ class Reflector(Generic[T]):
                         self._end_batch()
                     self._fruitless = 0
                     if time.monotonic() - started >= 1.0:  # a server that lets go at once is not to be hammered
-                        self._failures = 0
+                        self.failures = 0
         except aiohttp.ConnectionTimeoutError:
             raise  # a server that was not reached says nothing about the version
         except TimeoutError:
@@ -296,11 +298,10 @@ class Reflector(Generic[T]):
         WATCH_RESTARTS.labels(plural, "ended").inc()
         self._broken = time.monotonic() - started < seconds - 1  # as by an API server that stops
         if time.monotonic() - started >= 1.0:
-            self._failures = 0
-        else:
-            # A server that ends every watch at once must not be hammered.
-            self._failures += 1
-            await asyncio.sleep(backoff(self._failures))
+            self.failures = 0
+        else:  # a server that ends every watch at once must not be hammered
+            self.failures += 1
+            await asyncio.sleep(backoff(self.failures))
 
     def _begun(self) -> None:
         self.refusal = None

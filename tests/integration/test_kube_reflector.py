@@ -273,14 +273,14 @@ class TestBrokenWatches:
                 await reflector.synced.wait()
                 await asyncio.to_thread(own_cluster.kill_apiserver)
                 try:
-                    await until(lambda: reflector._failures >= 6, what="six failures in a row")
+                    await until(lambda: reflector.failures >= 6, what="six failures in a row")
                 finally:
                     await asyncio.to_thread(own_cluster.start_component, "kube-apiserver")
                 await make(client, namespace, "a")
                 await until(lambda: f"{namespace}/a" in reflector.objects, what="following goes on")
                 async with asyncio.timeout(120):
                     # Failures count until a watch that is a second old brings something; bookmarks take a minute.
-                    for number in itertools.takewhile(lambda _: reflector._failures, itertools.count()):
+                    for number in itertools.takewhile(lambda _: reflector.failures, itertools.count()):
                         await make(client, namespace, f"b{number}")
 
     async def test_cancellation_closes_the_connection(self, own_cluster: LocalCluster) -> None:

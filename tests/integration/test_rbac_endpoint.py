@@ -1,7 +1,8 @@
-"""deploy/rbac: where the latency controller is is followed by node agents and read by all, who do not write it."""
+"""deploy/rbac: where the latency controller is is followed by agents, read and awaited by all, who do not write it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from berth.api.latency_exchange import CONFIGMAP, CONFIGMAP_CA, CONFIGMAP_INSTANCE, CONFIGMAP_URL
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
-from berth.runtime.measuring.published import FollowedServer
+from berth.runtime.measuring.published import FollowedServer, PublishedServer
 from hack.harness.cluster import REPOSITORY, eventually
 from hack.localcluster import LocalCluster
 from tests.support.kube import running
@@ -54,6 +55,21 @@ async def test_an_agent_hears_of_another_controller(secured: LocalCluster, tmp_p
                 assert (await server.endpoint(again=False)).url == f"https://192.0.2.1:{port}"
 
 
+async def test_a_meter_that_waits_hears_of_another_controller(secured: LocalCluster, tmp_path: Path) -> None:
+    await asyncio.to_thread(publish, secured, 1, "a")
+    kubeconfig = secured.service_account_kubeconfig(NAMESPACE, "default", path=tmp_path / "meter")
+    async with ApiClient(await load_connection(kubeconfig=str(kubeconfig))) as client:
+        server = PublishedServer(client, NAMESPACE, tmp_path / "token")
+        await server.endpoint(again=False)
+        for port, instance in ((2, "a"), (2, "b")):
+            # Who waits so long is told by nothing else before the test's time is over.
+            waiting = asyncio.create_task(server.another_within(6000.0))
+            await asyncio.to_thread(publish, secured, port, instance)
+            assert await waiting
+            assert (await server.endpoint(again=True)).url == f"https://192.0.2.1:{port}"
+        assert not await server.another_within(1.0)
+
+
 @pytest.mark.parametrize(
     ("account", "path", "status"),
     [
@@ -61,6 +77,7 @@ async def test_an_agent_hears_of_another_controller(secured: LocalCluster, tmp_p
         pytest.param("berth-node", PATH, 403, id="an agent all of them"),
         pytest.param("default", f"{PATH}/{CONFIGMAP}", 200, id="others read it"),
         pytest.param("default", f"{PATH}?fieldSelector=metadata.name%3D{CONFIGMAP}", 403, id="others do not list it"),
+        pytest.param("default", f"{PATH}?watch=1&timeoutSeconds=1", 403, id="others do not watch them all"),
     ],
 )
 def test_who_reads_it_and_how(secured: LocalCluster, account: str, path: str, status: int) -> None:

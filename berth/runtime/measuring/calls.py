@@ -52,6 +52,13 @@ class Server(Protocol):
         """
 
 
+class SoughtServer(Server, Protocol):
+    """Can be waited for where it does not answer."""
+
+    async def another_within(self, seconds: float) -> bool:
+        """Wait so many seconds at most for another controller than the last; return whether there is one."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReportServer:
     """A stated one. The file of certificates is read for each message: it may be renewed."""
@@ -71,6 +78,11 @@ class ReportServer:
         if not certificates.strip():
             raise ValueError(f"{self.ca_file} is empty")  # which would stand for those of the system
         return Endpoint(self.url, certificates, None)
+
+    async def another_within(self, seconds: float) -> bool:
+        """Wait: it is always the same."""
+        await asyncio.sleep(seconds)
+        return False
 
 
 class ChangingServer(Server, Protocol):
@@ -95,6 +107,11 @@ class RefusedError(ValueError):
         """
         super().__init__(f"status {status}")
         self.retry_after = retry_after
+
+
+def is_busy(error: Exception) -> bool:
+    """Return whether the controller is there and wants to be left alone for a while: it need not be looked for."""
+    return isinstance(error, RefusedError) and error.retry_after > 0
 
 
 def pause_after(error: Exception, failures: int, pauses: tuple[float, float]) -> float:
@@ -155,7 +172,9 @@ class ControllerCalls:
             timeout=aiohttp.ClientTimeout(total=seconds),
         ) as response:
             if response.status != 200:
-                raise RefusedError(response.status, retry_after_seconds(response.headers.get("Retry-After")) or 0.0)
+                found = RefusedError(response.status, retry_after_seconds(response.headers.get("Retry-After")) or 0.0)
+                self._failed = not is_busy(found)
+                raise found
             body = bytearray()
             async for part in response.content.iter_any():
                 body += part

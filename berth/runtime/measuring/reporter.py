@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +14,15 @@ import msgspec
 import structlog
 
 from berth.api.latency_exchange import MAX_USERS, ROUND_TRIPS_PATH, Instructions
-from berth.runtime.measuring.calls import PAUSES, ControllerCalls, Server, open_session, pause_after, told
+from berth.runtime.measuring.calls import (
+    PAUSES,
+    ControllerCalls,
+    SoughtServer,
+    is_busy,
+    open_session,
+    pause_after,
+    told,
+)
 from berth.runtime.measuring.instructions import MAX_BYTES, decode_instructions
 from berth.runtime.measuring.metrics import REPORTS, TELLING, TOLD
 from berth.runtime.measuring.reports import Reports
@@ -22,6 +31,8 @@ log = structlog.get_logger(__name__)
 
 LEAST_SECONDS: Final = 1.0
 """Seconds from one message to the next at least, whoever comes."""
+SPREAD_SECONDS: Final = 5.0
+"""Seconds within which another controller is told, when chance has it: there are thousands, and so they usually do."""
 ANSWER_SECONDS: Final = 10.0
 """Seconds that a message and its answer may take."""
 
@@ -31,13 +42,14 @@ class Reporter:
 
     def __init__(
         self,
-        server: Server,
+        server: SoughtServer,
         reports: Reports,
         instructed: Callable[[Instructions, bytes], None],
         *,
         news: asyncio.Event | None = None,
         pauses: tuple[float, float] = PAUSES,
         least: float = LEAST_SECONDS,
+        spread: float = SPREAD_SECONDS,
     ) -> None:
         """Prepare without I/O.
 
@@ -48,6 +60,7 @@ class Reporter:
             news: set when there is a new user, as :meth:`hurry` does.
             pauses: seconds after failures, as :data:`PAUSES`.
             least: seconds between messages, as :data:`LEAST_SECONDS`.
+            spread: seconds until another controller is told, as :data:`SPREAD_SECONDS`.
         """
         self.instructions = Instructions()
         """what is to be done, as the last answer says"""
@@ -56,6 +69,7 @@ class Reporter:
         self._instructed = instructed
         self._pauses = pauses
         self._least = least
+        self._spread = spread
         self._hurry = news or asyncio.Event()
 
     def hurry(self) -> None:
@@ -76,7 +90,9 @@ class Reporter:
                     pause = pause_after(error, failures, self._pauses)
                     tell = log.warning if failures == 1 else log.debug
                     tell("the latency controller was not told", error=told(error), failures=failures, pause=pause)
-                    await asyncio.sleep(pause)
+                    if await self._another(error, pause):
+                        log.info("there is another latency controller", failures=failures)
+                        failures = 0
                     continue
                 if failures:
                     log.info("the latency controller is told again", failures=failures)
@@ -106,6 +122,16 @@ class Reporter:
             self._reports.start_anew()
         self._instructed(self.instructions, key)
         return len(message.users) == MAX_USERS and self._reports.waiting
+
+    async def _another(self, error: Exception, pause: float) -> bool:
+        """Wait after a message that failed; return whether there is another controller by then, to be told at once."""
+        if is_busy(error):
+            await asyncio.sleep(pause)
+            return False
+        found = await self._server.another_within(pause)
+        if found:
+            await asyncio.sleep(random.uniform(0.0, self._spread))  # noqa: S311 - jitter, not a secret
+        return found
 
     async def _until_next(self, *, more: bool) -> None:
         for_certain, unless_hurried = waits_after(self.instructions, more=more, least=self._least)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 from berth.api.latency_exchange import CONFIGMAP, CONFIGMAP_CA, CONFIGMAP_INSTANCE, CONFIGMAP_URL, SERVER_NAME
 from berth.kube.client import ApiClient
 from berth.runtime.measuring.calls import Endpoint
-from berth.runtime.measuring.published import FollowedServer, PublishedServer
+from berth.runtime.measuring.published import REFUSED_SECONDS, FollowedServer, PublishedServer
 from tests.support.api_server import Answer, ApiServer, Request, api_server, refusal
 from tests.support.kube import running, until
 
@@ -46,6 +46,14 @@ async def test_it_is_read_once_and_again_when_it_does_not_answer() -> None:
     ] * 2
 
 
+async def test_where_it_was_counts_while_nothing_can_be_read() -> None:
+    answers = [Answer(200, whole()), refusal(403, "Forbidden"), Answer(200, published())]
+    with api_server(lambda request: answers[min(len(server.requests) - 1, 2)]) as server:
+        found = await ask(server, False, True, True)
+    assert [endpoint.url[-6] for endpoint in found] == ["1"] * 3
+    assert len(server.requests) == 3
+
+
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
@@ -69,8 +77,9 @@ class Watched:
     def __init__(self, **data: str) -> None:
         self.version = 1
         self.items: list[dict[str, Any]] = []
-        self.refused = False
+        self.refused: int | None = None
         self.told: list[int] = []
+        self.lists = self.watches = self.reads = 0
         if data:
             self.write(**data)
 
@@ -84,12 +93,16 @@ class Watched:
     def answer(self, request: Request) -> Answer:
         """List, watch or read; a watch tells at once what there is, and ends."""
         named = request.path.partition("?")[0].endswith(f"/{CONFIGMAP}")
+        self.reads += named
         if named:
             return Answer(200, self.items[0]) if self.items else refusal(404, "NotFound")
-        if self.refused:
-            return refusal(403, "Forbidden")
+        watch = "watch=" in request.path
+        self.watches += watch
+        self.lists += not watch
+        if self.refused is not None:
+            return refusal(self.refused, "Refused")
         assert f"metadata.name%3D{CONFIGMAP}" in request.path
-        if "watch=" not in request.path:
+        if not watch:
             return Answer(200, {"metadata": {"resourceVersion": str(self.version)}, "items": self.items})
         self.told.append(self.version)
         lines = [json.dumps({"type": "MODIFIED", "object": item}).encode() + b"\n" for item in self.items]
@@ -156,10 +169,117 @@ async def test_what_says_nothing_new_and_what_is_taken_away_ends_nothing() -> No
         assert not another.is_set()
 
 
-async def test_with_rights_to_read_it_alone_it_is_read() -> None:
+@pytest.mark.parametrize("status", [pytest.param(403, id="without a right"), pytest.param(500, id="in trouble")])
+async def test_where_it_cannot_be_listed_it_is_read(status: int) -> None:
     watched = Watched(**stated(1))
-    watched.refused = True
+    watched.refused = status
     async with following(watched) as server:
         assert (await server.endpoint(again=False)).url == "https://192.0.2.1"
         watched.write(**stated(2))
         assert [(await server.endpoint(again=again)).url[-1] for again in (False, True)] == ["1", "2"]
+
+
+async def test_who_may_not_list_it_tries_that_again_after_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    async def pass_by(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 40:
+            await asyncio.Event().wait()
+
+    watched = Watched(**stated(1))
+    watched.refused = 403
+    monkeypatch.setattr("berth.kube.reflector.asyncio", _AsyncioWith(pass_by))
+    async with following(watched):
+        await until(lambda: len(waits) == 40, what="forty attempts")
+    assert sum(waits[:8]) < 60
+    assert max(waits[20:]) <= REFUSED_SECONDS
+    # By chance each is a tenth of it at least, and half of it in the mean.
+    assert sum(waits[20:]) / 20 > REFUSED_SECONDS / 4
+
+
+class _AsyncioWith:
+    """The module with another `sleep`."""
+
+    def __init__(self, sleep: Callable[[float], Awaitable[None]]) -> None:
+        self.sleep = sleep
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+
+@asynccontextmanager
+async def sought(watched: Watched) -> AsyncIterator[PublishedServer]:
+    """A server as meters and routers have it, which knows the first controller."""
+    with api_server(watched.answer) as server:
+        async with ApiClient(server.connection(), user_agent="test") as client:
+            found = PublishedServer(client, "berth-system", TOKEN)
+            await found.endpoint(again=False)
+            yield found
+
+
+@pytest.mark.parametrize(
+    ("after", "another"),
+    [
+        pytest.param(stated(2, "a"), True, id="another address"),
+        pytest.param(stated(1, "b"), True, id="begun anew at the same address"),
+        pytest.param(stated(1, "a"), False, id="the same"),
+        pytest.param({}, False, id="nothing"),
+    ],
+)
+async def test_whoever_waits_hears_of_another(after: dict[str, str], another: bool) -> None:
+    watched = Watched(**stated(1, "a"))
+    async with sought(watched) as server:
+        watched.write(**after)
+        # As long as it is waited for another that comes at once, the test fails by its time.
+        assert await server.another_within(6000.0 if another else 1.0) is another
+        reads = watched.reads
+        assert (await server.endpoint(again=True)).url == after.get(CONFIGMAP_URL, "https://192.0.2.1")
+        assert (watched.watches, watched.lists) == (1, 0)
+        assert watched.reads - reads == (0 if after else 1)  # what the watch has told need not be read
+
+
+async def test_one_that_is_known_already_is_no_other() -> None:
+    """An API server that is behind tells what was."""
+    watched = Watched(**stated(1))
+    async with sought(watched) as server:
+        before = watched.items
+        watched.write(**stated(2))
+        await server.endpoint(again=True)
+        watched.items = before
+        assert not await server.another_within(1.0)
+        assert (await server.endpoint(again=False)).url == "https://192.0.2.2"
+
+
+async def test_short_waits_ask_nothing() -> None:
+    watched = Watched(**stated(1))
+    async with sought(watched) as server:
+        watched.write(**stated(2))
+        assert not await server.another_within(0.05)
+    assert watched.watches == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "watches"), [pytest.param(403, 1, id="without a right"), pytest.param(500, 2, id="in trouble")]
+)
+async def test_who_may_not_watch_does_not_ask_again(status: int, watches: int) -> None:
+    watched = Watched(**stated(1))
+    watched.refused = status
+    async with sought(watched) as server:
+        for _ in range(2):
+            assert not await server.another_within(1.0)
+        watched.write(**stated(2))
+        assert (await server.endpoint(again=True)).url == "https://192.0.2.2"
+    assert watched.watches == watches
+
+
+@pytest.mark.parametrize("body", [b"no JSON\n", b"{}\n", b'{"type": "ADDED", "object": 1}\n', b"[" * 99_999 + b"\n"])
+async def test_what_is_no_watch_ends_nothing(body: bytes) -> None:
+    def answer(request: Request) -> Answer:
+        return Answer(200, body if "watch=" in request.path else whole())
+
+    with api_server(answer) as api:
+        async with ApiClient(api.connection(), user_agent="test") as client:
+            server = PublishedServer(client, "berth-system", TOKEN)
+            await server.endpoint(again=False)
+            assert not await server.another_within(1.0)

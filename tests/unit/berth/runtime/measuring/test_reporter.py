@@ -259,10 +259,24 @@ class Elsewhere:
     token_file: Path
     said: Endpoint
     asked: list[bool] = field(default_factory=list)
+    comes: Endpoint | None = None
+    waited: list[float] = field(default_factory=list)
 
     async def endpoint(self, *, again: bool) -> Endpoint:
         self.asked.append(again)
         return self.said
+
+    async def another_within(self, seconds: float) -> bool:
+        """Whoever waits long gets there by that: another one has come."""
+        self.waited.append(seconds)
+        if seconds < 1.0:
+            await asyncio.sleep(seconds)
+            return False
+        if self.comes is not None:
+            self.said, self.comes = self.comes, None
+            return True
+        await asyncio.sleep(seconds)
+        return False
 
 
 @pytest.mark.parametrize(
@@ -284,6 +298,33 @@ async def test_the_name_to_expect_is_not_that_of_the_url(
             await asyncio.sleep(0.01)
     assert (len(controller.messages) > 0) is told
     assert where.asked[:2] == [False, not told]  # who does not answer is looked for again
+
+
+async def test_another_controller_is_told_once_it_is_heard_of(controller: LatencyController, tmp_path: Path) -> None:
+    controller.says(instructions())
+    stand = Stand(tmp_path, "")
+    certificates = await asyncio.to_thread(stand.ca.read_bytes)
+    gone, comes = (Endpoint(url, certificates, None) for url in ("https://127.0.0.1:1", controller.url))
+    where = Elsewhere(stand.token, gone, comes=comes)
+    # Without being told of it, the reporter would not try again for an hour and more.
+    stand.reporter = Reporter(where, stand.reports, lambda *_: None, pauses=(40_000.0, 40_000.0), spread=0.01)
+    async with stand.running():
+        await controller.message(0)
+    assert len(where.waited) == 1
+
+
+async def test_a_controller_that_wants_to_be_left_alone_is_not_looked_for(
+    controller: LatencyController, stand: Stand
+) -> None:
+    certificates = await asyncio.to_thread(stand.ca.read_bytes)
+    where = Elsewhere(stand.token, Endpoint(controller.url, certificates, None))
+    stand.reporter._server = where
+    controller.says(b"", status=429)
+    controller.retry_after = "0.01"
+    async with stand.running():
+        while len(where.asked) < 3:
+            await asyncio.sleep(0.01)
+    assert (where.asked[:3], where.waited) == ([False] * 3, [])
 
 
 async def test_a_controller_that_comes_later_is_told_all_that_is_kept(tmp_path: Path) -> None:
