@@ -21,6 +21,8 @@ PATIENCE: Final = timedelta(minutes=2)
 """How long a node is awaited to become known by those who are steered there."""
 TRY_AGAIN: Final = timedelta(minutes=10)
 """How long nobody is steered after that: clients may not follow, or send nothing that can be sent elsewhere."""
+REMEMBERED: Final = timedelta(days=1)
+"""How long it is remembered of a node that it has no router while nobody asks; while somebody does it is anyway."""
 RESUMED: Final = timedelta(minutes=1)
 """Pause after which the time of a node begins anew; shorter ones come while agents are awaited."""
 INTERVAL: Final = 1.0
@@ -38,7 +40,7 @@ class Routers:
         self._awaited: tuple[str, datetime] | None = None
         self._paused: datetime | None = None
         self._tried: datetime | None = None
-        self._lacking: datetime | None = None
+        self._lacking: dict[str, datetime] = {}
         self._others = False
 
     def heard(self, node: str, users: Iterable[str], now: datetime) -> None:
@@ -64,22 +66,30 @@ class Routers:
     def awaited(self, nodes: Collection[str], now: datetime, *, known: bool) -> datetime | None:
         """Return until when the routers are awaited that some of these nodes lack; None: none lacks one, or none comes.
 
-        They tell one after another, and those that are there may all tell within :data:`HEARD`.
+        They tell one after another, and those that are there may all tell within :data:`HEARD`. A node without one is
+        awaited that long once, and remembered: on some nodes there never is one.
 
         Args:
             nodes: to which users should be steered.
             now: the time.
             known: whether there were routers before this process began.
         """
-        all_there = self.steer_to(nodes, now)
-        some = bool(self._nodes) or (known and not self._others)
-        if all_there or self._in_vain(now) or not some or not nodes:
-            self._lacking = None
+        self.steer_to(nodes, now)
+        if not self._nodes and (self._others or not known):
+            self._lacking.clear()  # the first that comes is not alone
             return None
-        if self._lacking is None or self._lacking > now:
-            self._lacking = now
-        until = self._lacking + HEARD
-        return until if now < until else None
+        without = [node for node in nodes if node not in self._nodes]
+        for node in [node for node, since in self._lacking.items() if node in self._nodes or since > now]:
+            del self._lacking[node]
+        for node in without:
+            self._lacking.setdefault(node, now)
+        if without:
+            asked = set(without)
+            self._lacking = {
+                node: since for node, since in self._lacking.items() if node in asked or now - since < REMEMBERED
+            }
+        until = max((self._lacking[node] + HEARD for node in without), default=now)
+        return until if now < until and not self._in_vain(now) else None
 
     def ask(self, node: str | None, now: datetime) -> None:
         """Have users steered to a node from now on; None: to none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 from berth.api.latencypolicy import MAX_HASH
@@ -72,6 +74,50 @@ def test_a_router_is_awaited_again_that_was_there_and_is_not_where_nothing_came_
     made.ask("c", NOW)
     made.ask("c", NOW + PATIENCE)
     assert made.awaited("cd", NOW + PATIENCE, known=True) is None
+
+
+def test_a_node_that_gets_no_router_is_awaited_once_however_often_users_go_and_come() -> None:
+    made = routers("a", "b")
+
+    def awaited(nodes: str, seconds: float) -> datetime | None:
+        for node in "ab":
+            made.heard(node, (), later(seconds))
+        return made.awaited(nodes, later(seconds), known=True)
+
+    assert awaited("abc", 0) == NOW + HEARD
+    assert awaited("", 10) is None  # nobody is there, and nobody asks where there is room
+    assert awaited("abc", 20) == NOW + HEARD
+    for seconds in (600, 7200, 200_000):
+        assert awaited("", seconds - 100) is None
+        assert awaited("abc", seconds) is None
+    assert awaited("ab", 200_001) is None
+    assert awaited("abc", 200_002) is None
+    assert awaited("abcd", 200_010) == later(200_010) + HEARD
+    made.heard("c", (), later(200_020))
+    assert awaited("abc", 200_020) is None
+    assert awaited("abc", 201_000) == later(201_000) + HEARD  # it had one, which may be about to come back
+
+
+def test_routers_that_come_when_there_was_none_are_awaited() -> None:
+    made = routers("a", "b")
+    assert made.awaited("abc", NOW, known=False) == NOW + HEARD
+    assert made.awaited("abc", later(1000), known=False) is None
+    made.heard("a", (), later(2000))
+    assert made.awaited("abc", later(2000), known=False) == later(2000) + HEARD
+
+
+def test_a_clock_that_is_set_back_does_not_make_it_longer() -> None:
+    made = routers("a", "b")
+    made.awaited("abc", NOW, known=True)
+    assert made.awaited("abc", later(-3600), known=True) == later(-3600) + HEARD
+
+
+def test_nodes_that_come_and_go_are_not_remembered_for_ever() -> None:
+    made = routers("a")
+    for day in range(100):
+        made.heard("a", (), later(day * 86_400.0))
+        made.awaited(["a", f"n{day}"], later(day * 86_400.0), known=True)
+    assert len(made._lacking) <= 2
 
 
 def test_the_last_few_users_are_steered_by_the_routers_of_other_nodes() -> None:
