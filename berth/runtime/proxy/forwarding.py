@@ -121,6 +121,7 @@ class Forwarding:
             peer=address_of(request) or "unknown",
             scheme=request.scheme,
             pseudonym=exchange.pseudonym,
+            version=(request.version.major, request.version.minor),
             believed=exchange.believed,
             websocket=websocket,
             chunked=body.chunked,
@@ -220,6 +221,7 @@ _REASONS: Final = {
     502: b"Bad Gateway",
     503: b"Service Unavailable",
     504: b"Gateway Timeout",
+    505: b"HTTP Version Not Supported",
     508: b"Loop Detected",
 }
 

@@ -5,9 +5,9 @@ Field names and values stay the bytes that came; what belongs to one connection 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
-from urllib.parse import urlsplit
 
 Fields = Iterable[tuple[bytes, bytes]]
 """Header fields as they came: name and value."""
@@ -36,6 +36,9 @@ MAX_HEAD_BYTES: Final = 65_536
 """Bytes of all fields of a request at most."""
 MAX_VIA: Final = 8
 """Proxies that a request has passed at most; more are a loop."""
+_HOST: Final = re.compile(rb"(?:\[[0-9A-Za-z:.%_~-]+\]|(?:[0-9A-Za-z._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?")
+"""What a Host field may be (RFC 9110, 7.2): a name or an address, and a port; nothing where the target has no host."""
+_AUTHORITY_END: Final = re.compile(rb"[/?#]")
 
 
 class BadRequestError(ValueError):
@@ -72,18 +75,20 @@ def target_of(method: str, raw_path: str) -> tuple[bytes, bytes | None]:
         BadRequestError: it is neither.
     """
     path = raw_path.encode(errors="surrogateescape")
+    if method == "CONNECT":  # with any target: what follows its answer would be no HTTP
+        raise BadRequestError(501, "CONNECT is not offered here")
     if path.startswith(b"/") or (path == b"*" and method == "OPTIONS"):
         return path, None
-    if method == "CONNECT":
-        raise BadRequestError(501, "CONNECT is not offered here")
     scheme, _, rest = path.partition(b"://")
     if scheme.lower() not in (b"http", b"https"):
         raise BadRequestError(400, "the request target is no path")
-    parts = urlsplit(b"//" + rest)
-    if not parts.netloc or b"@" in parts.netloc:
+    authority = _AUTHORITY_END.split(rest, maxsplit=1)[0]
+    if authority[:1] in (b"", b":") or not _HOST.fullmatch(authority):
         raise BadRequestError(400, "the request target has no host, or a user in it")
-    origin = parts.path or b"/"
-    return (origin + b"?" + parts.query if parts.query else origin), parts.netloc
+    origin = rest[len(authority) :].partition(b"#")[0]
+    if not origin and method == "OPTIONS":
+        return b"*", authority  # RFC 9112, 3.2.4
+    return (origin if origin.startswith(b"/") else b"/" + origin), authority
 
 
 def request_head(
@@ -94,6 +99,7 @@ def request_head(
     peer: str,
     scheme: str,
     pseudonym: bytes,
+    version: tuple[int, int] = (1, 1),
     believed: bool = False,
     websocket: bool = False,
     chunked: bool = False,
@@ -109,6 +115,7 @@ def request_head(
         peer: address that the request has come from.
         scheme: ``http`` or ``https``, of the connection that it came by.
         pseudonym: this proxy's name in Via.
+        version: of HTTP, as the request has it.
         believed: whether who sent it is a proxy of ours, whose word about the user is passed on.
         websocket: whether to ask for the upgrade, too.
         chunked: whether a body follows whose length is not known.
@@ -118,6 +125,8 @@ def request_head(
     Raises:
         BadRequestError: the request cannot be forwarded.
     """
+    if version[0] != 1:  # the parser lets 0.9 and 2.0 pass
+        raise BadRequestError(505, "HTTP/1.1 alone is spoken here")
     fields = list(fields)
     if sum(len(name) + len(value) + 4 for name, value in fields) > MAX_HEAD_BYTES:
         raise BadRequestError(431, "the header fields are too large")
@@ -129,10 +138,12 @@ def request_head(
         raise BadRequestError(508, "the request has passed too many proxies")
     kept = [(name, value) for name, value in end_to_end(fields) if known_as(name) not in without]
     host = next((value for name, value in kept if name.lower() == b"host"), b"")
+    if not _HOST.fullmatch(host):
+        raise BadRequestError(400, "the field Host states no host")
     if authority is not None:
         host = authority
     told = _forwarded(kept, peer, scheme, host, believed=believed)
-    passed = b", ".join((*via, b"1.1 " + pseudonym))
+    passed = b", ".join((*via, b"%d.%d %b" % (*version, pseudonym)))
     sent = [
         (b"Host", host),
         *(

@@ -72,6 +72,10 @@ def test_nothing_for_the_next_hop_is_left_and_all_else_is_in_order(fields: list[
         pytest.param("OPTIONS", "*", (b"*", None), id="asterisk"),
         pytest.param("GET", "http://h:1/a?b", (b"/a?b", b"h:1"), id="absolute"),
         pytest.param("GET", "HTTPS://h", (b"/", b"h"), id="absolute without a path"),
+        pytest.param("OPTIONS", "http://h:1", (b"*", b"h:1"), id="absolute, about the server (RFC 9112, 3.2.4)"),
+        pytest.param("OPTIONS", "http://h/", (b"/", b"h"), id="absolute, about its first page"),
+        pytest.param("OPTIONS", "http://h?a", (b"/?a", b"h"), id="absolute, with a query alone"),
+        pytest.param("GET", "http://h/a?#b", (b"/a?", b"h"), id="absolute, with an empty query, as it came"),
     ],
 )
 def test_targets(method: str, raw: str, expected: tuple[bytes, bytes | None]) -> None:
@@ -82,9 +86,12 @@ def test_targets(method: str, raw: str, expected: tuple[bytes, bytes | None]) ->
     ("method", "raw", "status"),
     [
         pytest.param("CONNECT", "h:443", 501, id="CONNECT"),
+        pytest.param("CONNECT", "/", 501, id="CONNECT of a path"),
+        pytest.param("CONNECT", "http://h/", 501, id="CONNECT of an absolute target"),
         pytest.param("GET", "*", 400, id="asterisk of another method"),
         pytest.param("GET", "ftp://h/", 400, id="scheme"),
         pytest.param("GET", "http://", 400, id="no host"),
+        pytest.param("GET", "http://:80/", 400, id="a port alone"),
         pytest.param("GET", "http://u@h/", 400, id="a user"),
         pytest.param("GET", "a", 400, id="relative"),
     ],
@@ -151,6 +158,31 @@ def test_Via_grows_and_is_one_field() -> None:  # noqa: N802
     assert [line for line in lines if line.lower().startswith(b"via")] == [b"Via: 1.0 a, 1.1 b, 1.1 c, 1.1 berth"]
 
 
+NO_HOSTS = (b"a b", b"u@h", b"a, b", b"a:b", b"a:1:2", b"[::1", b"::1", b"a\\b", b"\xc3\xa4", b"%4", b'"a"', b"a<b")
+
+
+@pytest.mark.parametrize("host", NO_HOSTS)
+def test_no_authority_that_is_none_becomes_the_host(host: bytes) -> None:
+    with pytest.raises(BadRequestError) as caught:
+        sent(HOST, path=f"http://{host.decode(errors='surrogateescape')}/")
+    assert caught.value.status == 400
+
+
+@pytest.mark.parametrize(
+    "host", [b"", b"shop", b"a.b-c_d.example:8080", b"[::1]:80", b"[fe80::1%25eth0]", b"10.0.0.1:1", b"a%20b", b"a:"]
+)
+def test_hosts_as_they_may_be(host: bytes) -> None:
+    assert sent((b"Host", host))[1] == b"Host: " + host
+
+
+def test_Via_says_which_version_has_come_and_another_than_1_is_not_spoken() -> None:  # noqa: N802
+    assert sent(HOST, version=(1, 0))[-1] == b"Via: 1.0 berth"
+    for version in ((0, 9), (2, 0)):
+        with pytest.raises(BadRequestError) as caught:
+            sent(HOST, version=version)
+        assert caught.value.status == 505
+
+
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
@@ -160,6 +192,7 @@ def test_Via_grows_and_is_one_field() -> None:  # noqa: N802
         pytest.param([HOST, (b"Via", b", ".join([b"1.1 x"] * MAX_VIA))], 508, id="a loop in one field"),
         pytest.param([HOST, (b"A", b"x" * MAX_HEAD_BYTES)], 431, id="one large field"),
         pytest.param([HOST, *[(b"A", b"x" * 1000)] * 66], 431, id="many fields"),
+        *(pytest.param([(b"Host", host)], 400, id=f"Host {host!r}") for host in (*NO_HOSTS, b"a/b", b"a?b")),
     ],
 )
 def test_requests_that_are_refused(fields: list[tuple[bytes, bytes]], status: int) -> None:

@@ -33,7 +33,11 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
         pytest.param(get("/", "A: b\n c"), 400, id="a folded line"),
         pytest.param(get("/", "A: b\x00c"), 400, id="NUL"),
         pytest.param(b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 501, id="CONNECT"),
+        pytest.param(b"CONNECT / HTTP/1.1\r\nHost: h\r\n\r\n", 501, id="CONNECT of a path"),
         pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, id="two hosts"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400, id="no host in Host"),
+        pytest.param(b"GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505, id="another version"),
+        pytest.param(b"GET /\r\n\r\n", 505, id="HTTP/0.9"),
     ],
 )
 async def test_requests_that_never_reach_the_application(asked: bytes, status: int) -> None:
