@@ -61,7 +61,8 @@ def decide(
         now: the time, in UTC.
         awaited: until when nodes may become known otherwise than by agents; None: they do not.
     """
-    status = moves.judge(knowledge.forget(as_of(status, now), now, view.nodes), now)
+    status = knowledge.by_limits(knowledge.forget(as_of(status, now), now, view.nodes), spec)
+    status = moves.judge(status, now)
     status, actions = carry_on(status, view, now)
     status, probe = measuring.probe(status, spec, view, now)
     actions = [*actions, *([probe] if probe else [])]

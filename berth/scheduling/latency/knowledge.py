@@ -71,6 +71,15 @@ def observe(
     return status.model_copy(update={"nodes": bounded(nodes)}) if changed else status
 
 
+def by_limits(status: LatencyPolicyStatus, spec: LatencyPolicySpec) -> LatencyPolicyStatus:
+    """Return the status with the states that nodes have by the limits as they are.
+
+    What nobody measures again was classified by those of its time, which somebody may have changed since.
+    """
+    nodes = tuple(_classified(known, spec) for known in status.nodes)
+    return status if nodes == status.nodes else status.model_copy(update={"nodes": nodes})
+
+
 def forget(status: LatencyPolicyStatus, now: datetime, there: Collection[str]) -> LatencyPolicyStatus:
     """Return the status without measurements that are too old, and without nodes that are not there any more."""
     kept = [known for known in status.nodes if known.node in there]
@@ -92,6 +101,16 @@ def reject(status: LatencyPolicyStatus, node: str, now: datetime) -> LatencyPoli
 def is_rejected(known: NodeStatus | None, now: datetime) -> bool:
     """Return whether a node is remembered as bad."""
     return known is not None and known.rejected_until is not None and now < known.rejected_until
+
+
+def _classified(known: NodeStatus, spec: LatencyPolicySpec) -> NodeStatus:
+    # Where each user counts samples are users, of whom any number is enough.
+    enough = known.source is None or known.samples >= spec.min_samples
+    if known.p50_microseconds is None or not enough:
+        state = NodeState.UNKNOWN
+    else:
+        state = classify(known.state, known.p50_microseconds, known.samples, Limits.of(spec))
+    return known if state is known.state else known.model_copy(update={"state": state})
 
 
 def _stands(known: NodeStatus, measurement: Measurement, time: datetime) -> bool:

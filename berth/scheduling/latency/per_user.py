@@ -61,7 +61,8 @@ def decide(
     """
     expiry = timedelta(seconds=spec.users.expiry_seconds)
     table.expire(now, expiry)
-    status = gains.judge(knowledge.forget(as_of(status, now), now, view.nodes), table, now)
+    status = knowledge.by_limits(knowledge.forget(as_of(status, now), now, view.nodes), spec)
+    status = gains.judge(status, table, now)
     status, actions = carry_on(status, view, now)
     view = view._replace(candidates=_not_rejected(status, view, now))
     costs = table.costs(view.nodes)

@@ -6,12 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from berth.api.latencypolicy import MAX_NODES, LatencyPolicyStatus, MeasurementSource, NodeState
+from berth.api.latencypolicy import MAX_NODES, LatencyPolicyStatus, MeasurementSource, NodeState, NodeStatus
 from berth.scheduling.latency.knowledge import (
     FIRST_REJECTION,
     LONGEST_REJECTION,
     MAX_AGE,
     PROBE_AGE,
+    by_limits,
     by_name,
     forget,
     is_rejected,
@@ -59,6 +60,36 @@ def test_too_few_samples_leave_a_node_unknown() -> None:
     status = observe(EMPTY, spec, [measured("a", 70, samples=2)])
     assert by_name(status)["a"].state is NodeState.UNKNOWN
     assert by_name(observe(status, spec, [measured("a", 70, 1, samples=3)]))["a"].state is NodeState.INVALID
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "limits", "state"),
+    [
+        pytest.param(35, {"hard": 20}, NodeState.INVALID, id="lower"),
+        pytest.param(35, {"hard": 50, "soft": 40}, NodeState.SOFT_VALID, id="higher"),
+        pytest.param(35, {"hard": 50, "soft": 30}, NodeState.HARD_VALID, id="the other one"),
+        pytest.param(70, {}, NodeState.SOFT_VALID, id="gone"),
+        pytest.param(35, {"hard": 40, "min_samples": 15}, NodeState.UNKNOWN, id="more samples"),
+    ],
+)
+def test_limits_that_are_changed_hold_for_what_nobody_measures_again(
+    milliseconds: float, limits: dict[str, object], state: NodeState
+) -> None:
+    status = after(measured("a", milliseconds, samples=14))
+    assert by_name(by_limits(status, policy(**limits)))["a"].state is state
+    assert by_limits(status, SPEC) is status
+
+
+def test_a_state_without_a_round_trip_is_none() -> None:
+    status = LatencyPolicyStatus(nodes=(NodeStatus(node="a", state=NodeState.SOFT_VALID, samples=3),))
+    assert by_name(by_limits(status, SPEC))["a"].state is NodeState.UNKNOWN
+
+
+@pytest.mark.parametrize("milliseconds", [29, 31, 32, 39, 41, 43])
+def test_states_about_a_limit_stay_as_they_are(milliseconds: float) -> None:
+    for first in (20, 35, 60):
+        status = after(measured("a", first), measured("a", milliseconds, 1))
+        assert by_limits(status, SPEC) is status
 
 
 def test_nodes_that_are_gone_are_forgotten_and_old_measurements_too() -> None:
