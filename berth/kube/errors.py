@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 
@@ -20,6 +21,7 @@ class _Details(msgspec.Struct, rename="camel"):
     kind: str = ""
     name: str = ""
     retry_after_seconds: int = 0
+    causes: Any = None
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -47,6 +49,7 @@ class ApiError(Exception):
         retry_after: float | None = None,
         stated: bool = True,
         about: tuple[str, str] = ("", ""),
+        causes: Iterable[str] = (),
     ) -> None:
         """Keep the parts; the text shows status, reason and the server's message."""
         super().__init__(f"{status} {reason}: {message}")
@@ -62,6 +65,8 @@ class ApiError(Exception):
         """True for a metav1.Status; False for a page, of something on the way or for a kind that is not served."""
         self.about = about
         """Plural of the kind and name of the object that the server names, empty if it names none."""
+        self.causes = tuple(causes)
+        """The server's sentences about causes, such as which PodDisruptionBudget it is: its message leaves that out."""
 
     @property
     def retryable(self) -> bool:
@@ -118,7 +123,14 @@ def error_from_response(status: int, body: bytes, retry_after: str | None) -> Ap
         retry_after=retry_after_seconds(retry_after),
         stated=stated,
         about=(details.kind, details.name),
+        causes=_messages(details.causes),
     )
+
+
+def _messages(causes: Any) -> list[str]:
+    """What metav1.StatusCauses say; a refusal with odd ones is one all the same."""
+    said = [cause.get("message") for cause in causes if isinstance(cause, dict)] if isinstance(causes, list) else []
+    return [text for text in said if isinstance(text, str) and text]
 
 
 def error_from_event(body: bytes | msgspec.Raw) -> ApiError:

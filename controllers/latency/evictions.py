@@ -21,6 +21,8 @@ LONGEST_DELAY: Final = 60.0
 """Seconds at most."""
 REFUSED: Final = frozenset({403, 429, 500})
 """Statuses of an eviction that is refused; others are trouble on the way."""
+MOST_CAUSES: Final = 3
+"""Causes of a refusal that are told."""
 _DAY: Final = 86_400.0
 _T = TypeVar("_T")
 
@@ -101,7 +103,7 @@ class Evictions:
                 raise
             metrics.REFUSED.inc()
             delay = min(LONGEST_DELAY, before.delay * 2 if before is not None else FIRST_DELAY)
-            refusal = Refusal(pod.metadata.name, error.message, delay, self._clock() + delay)
+            refusal = Refusal(pod.metadata.name, _why(error), delay, self._clock() + delay)
             self._refused.setdefault(policy, {})[uid] = refusal
             return refusal
         self._gone(policy, uid)
@@ -111,6 +113,12 @@ class Evictions:
     def _gone(self, policy: str, uid: str) -> None:
         self._evicted[policy] = self.evicted(policy) | {uid}
         self._last[policy] = self._clock()
+
+
+def _why(error: ApiError) -> str:
+    """The API server's words; which budget it is only the causes say."""
+    causes = [cause for cause in error.causes if cause not in error.message]
+    return " ".join([error.message, *causes[:MOST_CAUSES]])
 
 
 def _set(found: dict[str, _T], key: str, value: _T) -> None:

@@ -109,7 +109,7 @@ def test_users_who_do_not_answer_agents_are_brought_near_by_pods_that_explore(li
 @pytest.mark.parametrize(
     ("budgets", "text"),
     [
-        pytest.param({"web": {"maxUnavailable": 0}}, "disruption budget", id="one that allows none"),
+        pytest.param({"none": {"maxUnavailable": 0}}, "The disruption budget none needs", id="one that allows none"),
         pytest.param(
             {"web": {"maxUnavailable": 1}, "other": {"maxUnavailable": 1}},
             "more than one PodDisruptionBudget",

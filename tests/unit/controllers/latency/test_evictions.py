@@ -19,6 +19,8 @@ POLICY = "shop/web"
 CREATED = Answer(201, {})
 BUDGET = refusal(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
 
+NAMED = "The disruption budget web-budget needs 1 healthy pods and has 1 currently"
+
 
 class Stand:
     """Evictions of one policy, and a server that gives the answers that it is told, the last one again and again."""
@@ -78,6 +80,22 @@ async def test_a_refusal_is_told_and_not_asked_for_again_before_its_time(stand: 
     stand.answers[:] = [CREATED]
     assert await stand.evict() is None
     assert len(stand.server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("causes", "told"),
+    [
+        pytest.param([{"reason": "DisruptionBudget", "message": NAMED}], f" {NAMED}", id="which budget it is"),
+        pytest.param([{"message": "Cannot evict pod"}], "", id="what the message says already"),
+        pytest.param([{}, {"message": ""}], "", id="without a word"),
+        pytest.param(None, "", id="none"),
+        pytest.param([None, 3, {"message": 3}], "", id="odd ones"),
+        pytest.param([{"message": str(number)} for number in range(9)], " 0 1 2", id="three of many"),
+    ],
+)
+async def test_what_the_causes_alone_say_is_told(stand: Stand, causes: object, told: str) -> None:
+    stand.answers[:] = [Answer(BUDGET.status, BUDGET.body | {"details": {"causes": causes}})]
+    assert await stand.evict() == BUDGET.body["message"] + told
 
 
 async def test_pauses_double_up_to_a_minute(stand: Stand) -> None:
