@@ -176,6 +176,8 @@ def _moving(facts: Facts) -> ConditionUpdate:
         text = listed([f"{move.pod} from {move.source_node} to {move.target_node}" for move in going])
         if refused:
             return ConditionUpdate(CONDITION_MOVING, True, "EvictionRefused", f"{text}; {listed(refused)}")
+        if facts.view.refused and any(move.new_pod is None for move in going):
+            return ConditionUpdate(CONDITION_MOVING, True, "CreationRefused", f"{text}; {facts.view.refused}")
         outcome = min((move.outcome for move in going), key=_ORDER.index)
         return ConditionUpdate(CONDITION_MOVING, True, outcome.value, text)
     if facts.each is not None and facts.each.held is not None:

@@ -202,6 +202,7 @@ class Deciding:
 
     def _view(self, policy: LatencyPolicy, replicas: int, *, active: bool, users: bool) -> View:
         staying, surge = self._staying(policy), policy.status.surge
+        deployment = self._workloads.deployment(target_of(policy))
         return View(
             pods=self._pods(policy),
             replicas=surge.replicas if surge is not None else replicas,
@@ -209,6 +210,7 @@ class Deciding:
             # Of users who are not there nobody knows whether they would be nearer elsewhere.
             candidates=self._candidates.like(staying[0]) if staying and users else (),
             active=active,
+            refused=deployment.refused if deployment is not None else "",
         )
 
     def _pods(self, policy: LatencyPolicy) -> tuple[Pod, ...]:

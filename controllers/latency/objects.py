@@ -8,9 +8,10 @@ import msgspec
 
 from berth.api.labels import ANNOTATION_HARD_MAX_LATENCY, ANNOTATION_SOFT_MAX_LATENCY
 from berth.kube.meta import Int64, ObjectMeta, Struct
-from berth.kube.objects import Node, NodeSpec, NodeStatus, Pod
+from berth.kube.objects import Node, NodeSpec, NodeStatus, Pod, PodCondition
 from berth.kube.resources import Resource
 
+_REFUSED: Final = "ReplicaFailure"
 _OF_TEMPLATES: Final = (ANNOTATION_HARD_MAX_LATENCY, ANNOTATION_SOFT_MAX_LATENCY)
 
 
@@ -45,15 +46,31 @@ class DeploymentSpec(Struct):
     template: PodTemplate = msgspec.field(default_factory=PodTemplate)
 
 
+class DeploymentStatus(Struct):
+    """appsv1.DeploymentStatus: whether its pods may be created."""
+
+    conditions: list[PodCondition] = msgspec.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Let go of what nobody looks at."""
+        self.conditions = [each for each in self.conditions if each.type == _REFUSED and each.status == "True"]
+
+
 class Deployment(Struct):
     """appsv1.Deployment."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: DeploymentSpec = msgspec.field(default_factory=DeploymentSpec)
+    status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
 
     def __post_init__(self) -> None:
         """Let go of labels and annotations that are too many."""
         self.metadata = self.metadata.bounded()
+
+    @property
+    def refused(self) -> str:
+        """Why the API server refuses further pods, in its words, as by a ResourceQuota; empty: it does not."""
+        return next((each.message or each.reason or _REFUSED for each in self.status.conditions), "")
 
 
 class ScaleTarget(Struct):

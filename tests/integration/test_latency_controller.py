@@ -136,6 +136,24 @@ def test_budgets_that_forbid_the_eviction_are_told_and_obeyed_until_they_allow_i
 
 
 @pytest.mark.usefixtures("controller")
+def test_a_quota_that_has_no_room_for_the_new_pod_is_told_until_it_has(lively: LocalCluster) -> None:
+    with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
+        stand.deploy()
+        eventually(stand.places, accept=lambda found: found == ["a"], what="a pod")
+        quotas = f"/api/v1/namespaces/{stand.stage.name}/resourcequotas"
+        stand.api.request("POST", quotas, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}})
+        used = lambda: stand.api.request("GET", f"{quotas}/few").get("status", {}).get("used")  # noqa: E731
+        eventually(used, accept=lambda found: found == {"pods": "1"}, what="a quota that is used up")
+        stand.want(**LIMITS)
+        eventually(stand.reasons, accept=lambda found: found.get("Moving") == "CreationRefused", what="refusal")
+        assert "exceeded quota: few" in stand.message("Moving")
+        assert (stand.places(), stand.replicas(), stand.outcomes()) == (["a"], 2, ["Creating"])
+        stand.api.request("DELETE", f"{quotas}/few")
+        stand.wait_settled("b")
+        assert stand.least() == 1
+
+
+@pytest.mark.usefixtures("controller")
 def test_one_replica_that_a_budget_protects_moves_all_the_same(lively: LocalCluster) -> None:
     with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
         stand.budget(minAvailable=1)

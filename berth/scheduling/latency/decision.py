@@ -198,9 +198,13 @@ def _pays(move: Move, status: LatencyPolicyStatus) -> bool:
 def _give_up(
     status: LatencyPolicyStatus, move: Move, view: View, now: datetime
 ) -> tuple[LatencyPolicyStatus, list[Action]]:
-    """Give a move up; a node where no pod got ready, or that is farther than it seemed, is remembered as bad."""
+    """Give a move up; a node where no pod got ready, or that is farther than it seemed, is remembered as bad.
+
+    That no pod could be created is no fault of the node.
+    """
     known = knowledge.by_name(status).get(move.target_node)
     never_ready = move.outcome is Outcome.CREATING and moves.overdue(move, now)
+    never_ready = never_ready and (move.new_pod is not None or not view.refused)
     lied = known is not None and moves.served_since(move, known) and moves.disappoints(move, known)
     status = moves.replace(status, move, outcome=Outcome.CANCELLED)
     if never_ready or lied:

@@ -37,6 +37,8 @@ class View(NamedTuple):
     """those that would take one more pod now, best first where latency does not decide"""
     active: bool = True
     """whether users were heard of lately"""
+    refused: str = ""
+    """why the workload gets no further pods, as by a ResourceQuota; empty: it gets them"""
 
 
 class Reason(StrEnum):

@@ -24,7 +24,8 @@ def facts(**fields: Any) -> Facts:
     spec = fields.pop("spec", policy(hard=80, soft=30))
     nodes = fields.pop("nodes", (known("a", 20, NodeState.SOFT_VALID),))
     moves = fields.pop("moves", ())
-    view, users = View(PODS, 1, ("a", "b"), ("b",)), fields.pop("users", True)
+    view = View(PODS, 1, ("a", "b"), ("b",), refused=fields.pop("refused", ""))
+    users = fields.pop("users", True)
     status = LatencyPolicyStatus(nodes=nodes, moves=moves, surge=fields.pop("surge", None))
     wish, refusals = fields.pop("wish", None), fields.pop("refusals", {})
     return Facts(spec, status, view, users, wish, refusals, NOW, fields.pop("each", None))
@@ -67,6 +68,16 @@ FAR = (known("a", 120, NodeState.INVALID),)
             facts(nodes=FAR, moves=(move(Outcome.CREATING),)),
             *("Measuring", "BeyondHardLimit", "Creating"),
             id="a new pod awaited",
+        ),
+        pytest.param(
+            facts(nodes=FAR, moves=(move(Outcome.CREATING),), refused="exceeded quota: few"),
+            *("Measuring", "BeyondHardLimit", "CreationRefused"),
+            id="a new pod that may not be created",
+        ),
+        pytest.param(
+            facts(nodes=FAR, refused="exceeded quota: few"),
+            *("Measuring", "BeyondHardLimit", "Idle"),
+            id="others may not be created: that is no business of the policy",
         ),
         pytest.param(
             facts(nodes=FAR, moves=(move(Outcome.EVICTING),)),

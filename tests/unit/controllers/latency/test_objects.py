@@ -28,6 +28,28 @@ def test_labels_and_annotations_that_are_too_many_are_let_go(kind: type[HasMetad
     assert not found.annotations
 
 
+@pytest.mark.parametrize(
+    ("status", "refused"),
+    [
+        pytest.param(None, "", id="no status"),
+        pytest.param({"conditions": [{"type": "Available", "status": "True", "message": "m"}]}, "", id="others"),
+        pytest.param({"conditions": [{"type": "ReplicaFailure", "status": "False", "message": "m"}]}, "", id="no more"),
+        pytest.param(
+            {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}]},
+            "exceeded quota",
+            id="by a quota",
+        ),
+        pytest.param(
+            {"conditions": [{"type": "ReplicaFailure", "status": "True"}]}, "ReplicaFailure", id="without a word"
+        ),
+    ],
+)
+def test_why_a_workload_gets_no_further_pods(status: dict[str, Any] | None, refused: str) -> None:
+    found = read(Deployment, {"metadata": {"name": "web"}} | ({"status": status} if status else {}))
+    assert found.refused == refused
+    assert [each.message for each in found.status.conditions] in ([], [refused], [""])
+
+
 def test_of_a_template_the_annotations_are_kept_that_state_limits() -> None:
     limits = {ANNOTATION_HARD_MAX_LATENCY: "70", ANNOTATION_SOFT_MAX_LATENCY: "60"}
     template = {"metadata": {"annotations": {**MANY, **limits}}, "spec": {"schedulerName": "berth-scheduler"}}

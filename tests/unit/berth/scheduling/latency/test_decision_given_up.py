@@ -74,6 +74,24 @@ def test_it_goes_while_as_many_others_serve_as_should(
     assert [each.outcome for each in found.status.moves] == [Outcome.CANCELLED]
 
 
+@pytest.mark.parametrize(
+    ("new", "refused", "rejections"),
+    [
+        pytest.param(None, "exceeded quota", 0, id="no pod may be created"),
+        pytest.param(None, "", 1, id="none came there"),
+        pytest.param("new", "", 1, id="it got not ready"),
+        pytest.param("new", "exceeded quota", 1, id="it got not ready, and others may not be created"),
+    ],
+)
+def test_a_node_is_left_alone_for_what_happened_there(new: str | None, refused: str, rejections: int) -> None:
+    status = LatencyPolicyStatus(moves=(move("a", "b", new, Outcome.CREATING),))
+    pods = (Pod("on-a", "a"), *((Pod(new, "b", ready=False),) if new else ()))
+    view = View(pods, 1, NODES, NODES, refused=refused)
+    found = decide(status, policy(hard=80), view, later(moves.PATIENCE.total_seconds())).status
+    assert [each.outcome for each in found.moves] == [Outcome.CANCELLED]
+    assert [known.rejections for known in found.nodes if known.node == "b"] == [rejections] * bool(rejections)
+
+
 def test_a_move_says_which_pod_has_come() -> None:
     status = LatencyPolicyStatus(moves=(move("a", "b", None, Outcome.CREATING),))
     view = View((Pod("on-a", "a"), Pod("new", "b", ready=False)), 1, NODES, NODES)
