@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain, islice
 from time import thread_time
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from berth.api.latencypolicy import (
     MAX_NODES,
@@ -31,12 +31,15 @@ from berth.scheduling.latency.situation import Action, Evict, Pod, Probe, View, 
 from controllers.latency.candidates import Candidates
 from controllers.latency.conditions import EachUser
 from controllers.latency.decision_thread import DecisionThread, in_turns
-from controllers.latency.objects import is_ready
+from controllers.latency.objects import Deployment, is_ready
 from controllers.latency.observations import Observations
 from controllers.latency.orders import Orders
 from controllers.latency.places import Places
 from controllers.latency.policies import target_of
 from controllers.latency.workloads import Workloads
+
+MOST_SETTLING: Final = 86_400
+"""Seconds for which a new pod has to be ready at the most."""
 
 
 class Chosen(NamedTuple):
@@ -210,6 +213,7 @@ class Deciding:
             # Of users who are not there nobody knows whether they would be nearer elsewhere.
             candidates=self._candidates.like(staying[0]) if staying and users else (),
             active=active,
+            settles=timedelta(seconds=_settles(deployment)),
             refused=deployment.refused if deployment is not None else "",
         )
 
@@ -222,6 +226,11 @@ class Deciding:
         there, evicted = self._workloads.pods(target_of(policy)).items(), self._evicted(policy.key)
         found = [pod for uid, pod in there if pod.metadata.deletion_timestamp is None and uid not in evicted]
         return sorted(found, key=lambda pod: pod.metadata.name)
+
+
+def _settles(deployment: Deployment | None) -> int:
+    """Seconds; `progressDeadlineSeconds` bounds them for a rollout, and nothing a move."""
+    return min(deployment.spec.min_ready_seconds, MOST_SETTLING) if deployment is not None else 0
 
 
 def given_up(status: LatencyPolicyStatus) -> LatencyPolicyStatus:

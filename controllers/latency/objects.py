@@ -40,9 +40,10 @@ class PodTemplate(Struct):
 
 
 class DeploymentSpec(Struct):
-    """appsv1.DeploymentSpec: how many pods, and their template."""
+    """appsv1.DeploymentSpec: how many pods, from when on one counts, and their template."""
 
     replicas: Int64 = 1
+    min_ready_seconds: Int64 = 0
     template: PodTemplate = msgspec.field(default_factory=PodTemplate)
 
 

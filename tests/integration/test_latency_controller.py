@@ -8,6 +8,7 @@ Who places pods, meters and node agents are played (`tests.support.latency_stand
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,24 @@ def test_a_quota_that_has_no_room_for_the_new_pod_is_told_until_it_has(lively: L
         assert (stand.places(), stand.replicas(), stand.outcomes()) == (["a"], 2, ["Creating"])
         stand.api.request("DELETE", f"{quotas}/few")
         stand.wait_settled("b")
+        assert stand.least() == 1
+
+
+@pytest.mark.usefixtures("controller")
+def test_a_new_pod_counts_once_it_was_ready_for_as_long_as_the_deployment_says(lively: LocalCluster) -> None:
+    with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
+        stand.deploy()
+        path = f"/apis/apps/v1/namespaces/{stand.stage.name}/deployments/web"
+        settles = {"spec": {"minReadySeconds": 10}}
+        stand.api.request("PATCH", path, settles, content_type="application/merge-patch+json")
+        stand.want(**LIMITS)
+        eventually(lambda: [move.ready_time for move in stand.status().moves if move.ready_time], what="a new pod")
+        [move] = stand.status().moves
+        assert (move.outcome.value, stand.places()) == ("Creating", ["a", "b"])
+        stand.wait_settled("b")
+        [move] = stand.status().moves
+        assert move.ready_time is not None
+        assert (datetime.now(UTC) - move.ready_time).total_seconds() >= 10
         assert stand.least() == 1
 
 

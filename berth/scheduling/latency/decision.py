@@ -72,7 +72,7 @@ def decide(
     times = [measuring.due_at(status, now)] if view.active and measuring.answers(status, spec, now) else []
     times += [(status.probed_time or now) + measuring.ANSWERED_WITHIN] if awaiting else []
     times += [awaited] if awaited is not None else []
-    times += moves.look_at(status)
+    times += moves.look_at(status, view.settles)
     times += [known.rejected_until for known in status.nodes if known.rejected_until is not None]
     if isinstance(found, Steer) and not moves.open_moves(status):
         actions.append(found)
@@ -137,10 +137,12 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
         if source is None:
             outcome = Outcome.CANCELLED if target is None else Outcome.MOVED
             status = moves.replace(status, move, outcome=outcome, ready_time=move.ready_time or knowledge.whole(now))
-        elif moves.overdue(move, now):
+        elif moves.overdue(move, view.settles, now):
             status, found = _give_up(status, move, view, now)
         elif target is not None and target.ready:
             status, found = _with_both(status, move, source, target, view, now)
+        elif move.outcome is Outcome.CREATING and move.ready_time is not None:
+            status = moves.replace(status, move, ready_time=None)  # it failed again before it counted
         actions += found
     if not moves.open_moves(status) and not actions:
         actions += _surplus(status, view)
@@ -156,13 +158,15 @@ def _with_both(
 ) -> tuple[LatencyPolicyStatus, list[Action]]:
     """Go on with both pods there: a node that nobody had measured is tried with a request before the old pod goes."""
     ready = move.ready_time or knowledge.whole(now)
+    if move.outcome is Outcome.CREATING and now - ready < view.settles:
+        return moves.replace(status, move, ready_time=ready), []
     if moves.on_trial(move, knowledge.by_name(status).get(target.node), now):
         return moves.replace(status, move, outcome=Outcome.TRYING, ready_time=ready), [Steer(target.node)]
     if move.outcome is not Outcome.EVICTING and not _pays(move, status):
         return _give_up(status, move, view, now)
     why = f"the pod on {target.node} that replaces it is ready"
     status = moves.replace(status, move, outcome=Outcome.EVICTING, ready_time=ready)
-    return status, evict_one({source.name}, view, view.replicas if moves.is_held(ready, now) else 0, why)
+    return status, evict_one({source.name}, view, view.replicas if moves.is_held(ready + view.settles, now) else 0, why)
 
 
 def _aim(situation: Situation) -> Wish | Steer | None:
@@ -203,7 +207,7 @@ def _give_up(
     That no pod could be created is no fault of the node.
     """
     known = knowledge.by_name(status).get(move.target_node)
-    never_ready = move.outcome is Outcome.CREATING and moves.overdue(move, now)
+    never_ready = move.outcome is Outcome.CREATING and moves.overdue(move, view.settles, now)
     never_ready = never_ready and (move.new_pod is not None or not view.refused)
     lied = known is not None and moves.served_since(move, known) and moves.disappoints(move, known)
     status = moves.replace(status, move, outcome=Outcome.CANCELLED)

@@ -80,18 +80,18 @@ def judge(status: LatencyPolicyStatus, now: datetime) -> LatencyPolicyStatus:
     return status
 
 
-def overdue(move: Move, now: datetime) -> bool:
-    """Return whether a move takes too long."""
-    return whole(now) - (move.ready_time or move.start_time) >= PATIENCE
+def overdue(move: Move, settles: timedelta, now: datetime) -> bool:
+    """Return whether a move takes too long; `settles` is how long the new pod has to be ready."""
+    return whole(now) - (move.ready_time or move.start_time) >= PATIENCE + settles
 
 
-def look_at(status: LatencyPolicyStatus) -> list[datetime]:
+def look_at(status: LatencyPolicyStatus, settles: timedelta) -> list[datetime]:
     """Return when time alone may change something for moves that go on; some of it is over."""
     going = open_moves(status)
     since = [move.ready_time for move in going if move.ready_time is not None]
     return [
-        *((move.ready_time or move.start_time) + PATIENCE for move in going),
-        *(time + delay for time in since for delay in (TRIAL, HELD)),
+        *((move.ready_time or move.start_time) + PATIENCE + settles for move in going),
+        *(time + delay for time in since for delay in (TRIAL, settles, settles + HELD)),
     ]
 
 

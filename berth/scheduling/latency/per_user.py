@@ -87,7 +87,7 @@ def decide(
         status = status.model_copy(update={"plan": plan})
         # While pods are to come, one that moves would take the place of one of these.
         wish = _step(plan, spec, view, costs) if len(view.pods) >= wanted else None
-    times = moves.look_at(status)
+    times = moves.look_at(status, view.settles)
     times += [awaited] if awaited else []
     times += [min(each.last_seen_time for each in associations) + expiry + _SECOND] if associations else []
     times += [sizing.shrinks_at(status.fewer_time, spec)] if status.fewer_time else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -37,6 +37,8 @@ class View(NamedTuple):
     """those that would take one more pod now, best first where latency does not decide"""
     active: bool = True
     """whether users were heard of lately"""
+    settles: timedelta = timedelta()
+    """how long a new pod has to be ready before the one that it replaces goes"""
     refused: str = ""
     """why the workload gets no further pods, as by a ResourceQuota; empty: it gets them"""
 

@@ -11,6 +11,8 @@ from berth.scheduling.latency import moves
 from berth.scheduling.latency.knowledge import by_name, observe
 from tests.support.latency import METER, NOW, PROBE, again, later, measured, policy
 
+NOT_AT_ALL = timedelta()
+
 EMPTY = LatencyPolicyStatus()
 
 
@@ -103,6 +105,7 @@ def test_a_status_keeps_the_last_moves() -> None:
 
 
 def test_a_move_is_overdue_by_what_it_waits_for() -> None:
-    assert not moves.overdue(move(0, Outcome.EVICTING), NOW + moves.PATIENCE)
-    assert moves.overdue(move(0, Outcome.CREATING), NOW + moves.PATIENCE)
-    assert moves.overdue(move(0, Outcome.EVICTING), NOW + moves.PATIENCE + timedelta(seconds=5))
+    assert not moves.overdue(move(0, Outcome.EVICTING), NOT_AT_ALL, NOW + moves.PATIENCE)
+    assert moves.overdue(move(0, Outcome.CREATING), NOT_AT_ALL, NOW + moves.PATIENCE)
+    assert moves.overdue(move(0, Outcome.EVICTING), NOT_AT_ALL, NOW + moves.PATIENCE + timedelta(seconds=5))
+    assert not moves.overdue(move(0, Outcome.CREATING), timedelta(seconds=1), NOW + moves.PATIENCE)
