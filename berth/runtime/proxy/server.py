@@ -70,11 +70,12 @@ class _Connection(RequestHandler):
     told that this request is the last, and so asks again for the others (RFC 9112, 9.3.2).
     """
 
-    __slots__ = ("_around", "_body", "_end", "_over", "_rest", "_seen")
+    __slots__ = ("_around", "_body", "_broken", "_end", "_over", "_rest", "_seen")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._over = False
+        self._over = False  # whether no more is taken in
+        self._broken = False  # nor anything of what was
         self._body: StreamReader = EMPTY_PAYLOAD  # of the last request
         self._seen = (0, 0)  # requests, and bytes of that body
         self._around = 0  # bytes since then that belong to no body
@@ -87,13 +88,19 @@ class _Connection(RequestHandler):
         read_at_most(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what came; behind what is refused nothing can be told apart."""
-        if self._over:
+        """Take in what came; behind what is refused nothing can be told apart.
+
+        Nothing is to go on with what had to wait until bodies and requests before were taken. None comes meanwhile.
+        """
+        if self._broken or (self._over and data):
             return
         other = self._payload_parser is not None or self._upgraded
         super().data_received(data)
         if other:
             return  # another protocol is spoken
+        if not data:
+            self._went_on()
+            return
         if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
             self._refused("the body is malformed")
             return
@@ -112,6 +119,17 @@ class _Connection(RequestHandler):
                 if self._waiter is not None and not self._waiter.done():
                     self._waiter.set_result(None)
             self._refused(text)
+
+    def _went_on(self) -> None:
+        """See what had waited; how much of it is behind the last request nobody knows."""
+        if self._request_count > self._seen[0] and self._messages:
+            message, self._body = self._messages[-1]
+            self._rest = 0
+            if isinstance(message, _ErrInfo):
+                self._refused("the body is malformed")
+            elif message.upgrade and not _is_websocket(message):
+                self._last()
+        self._seen = (self._request_count, self._body.total_bytes)
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
@@ -165,7 +183,7 @@ class _Connection(RequestHandler):
             self.close()
 
     def _refused(self, text: str) -> None:
-        self._over = True
+        self._over = self._broken = True
         if not self._body.is_eof():
             self._body.set_exception(MalformedBodyError(text))
 

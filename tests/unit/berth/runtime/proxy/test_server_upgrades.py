@@ -117,6 +117,55 @@ async def test_the_rest_of_a_body_arrives_where_another_request_came_with_its_he
             assert await reader.readexactly(len(BODY)) == BODY
 
 
+LONG = b"x" * 70_000
+"""More than is taken in before the application has some of it."""
+MEASURED, IN_CHUNKS = f"Content-Length: {len(LONG)}", "Transfer-Encoding: chunked"
+LONG_CHUNK = b"%x\r\n%b\r\n0\r\n\r\n" % (len(LONG), LONG)
+WAITING = get("/held", last=False)
+FIRST = get("/", MEASURED, method="POST", last=False) + LONG
+
+
+@pytest.mark.parametrize(
+    ("sent", "body"),
+    [
+        pytest.param(FIRST + get("/", *H2C, last=False) + NEXT, b"hi", id="behind a body"),
+        pytest.param(FIRST + post(LENGTH) + BODY + NEXT, BODY, id="behind its body and one before"),
+        pytest.param(FIRST + post(IN_CHUNKS) + CHUNKED + NEXT, BODY, id="behind its chunks and a body before"),
+        pytest.param(post(MEASURED) + LONG + NEXT, LONG, id="behind a body of its own"),
+        pytest.param(post(IN_CHUNKS) + LONG_CHUNK + NEXT, LONG, id="behind chunks of its own"),
+        pytest.param(FIRST + post(MEASURED) + LONG + NEXT, LONG, id="behind two bodies"),
+        pytest.param(get("/", last=False) * 80 + get("/", *H2C, last=False) + NEXT, b"hi", id="behind many requests"),
+    ],
+)
+async def test_what_is_behind_is_answered_or_asked_for_again_where_it_had_to_wait(sent: bytes, body: bytes) -> None:
+    """The parser keeps what it was given while a body, or requests, wait to be taken."""
+    waits = asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        assert b"/held" in await visit.head()
+        await waits.wait()
+        await visit.say(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+        await echo(visit)
+
+    async with (
+        asyncio.timeout(30),
+        application(script) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        writer.write(WAITING + sent)
+        while not app.heads:
+            await asyncio.sleep(0)
+        for _ in range(200):  # so that as much has come as is taken in
+            await asyncio.sleep(0)
+        waits.set()
+        answers = (await reader.read()).split(b"HTTP/1.1 ")[1:]
+        assert [status_of(b" " + answer) for answer in answers] == [200] * len(answers)
+        assert body in answers[-1] or body in answers[-2]
+        assert b"Connection: close" in answers[-1]
+        assert len(app.heads) == len(answers)
+
+
 @pytest.mark.parametrize("size", [3, 300_000], ids=["a short body", "a long body"])
 async def test_a_body_behind_a_websocket_that_is_declined_arrives(size: int) -> None:
     body = b"x" * size
