@@ -179,7 +179,10 @@ class Moves(ApiModel):
     min_improvement_percent: Int32 = Field(
         default=10, ge=0, le=99, description="By how much the latency has to fall where no limit is broken, in percent."
     )
-    dry_run: bool = Field(default=False, description="Decide and tell, and move nothing.")
+    dry_run: bool = Field(
+        default=False,
+        description="Decide and tell, and begin no move; one that has begun ends, for there is a pod too many by then.",
+    )
 
 
 class LatencyPolicySpec(ApiModel):
