@@ -20,6 +20,8 @@ Indices = NDArray[np.intp]
 
 MOST_PAIRS = 1_000_000
 """Pairs of a node and a volume that are matched at a time, of one node at least: some 50 MB."""
+MOST_STEPS = 100
+"""How many volumes it takes at the most to get from one node to another, each shared by two nodes."""
 
 
 class Reach:
@@ -55,6 +57,27 @@ class Reach:
         of_affinity = np.bincount(self._affinity[first:][admitted[first:]], minlength=self._affinities)
         found = np.bincount(self._nodes, weights=of_affinity[self._affinities_there], minlength=self._size)
         return found.astype(np.intp)
+
+    def apart(self, admitted: Mask, first: int) -> Indices | None:
+        """int[N]: parts of the cluster that share none of the admitted volumes from the index `first` on.
+
+        Nodes of one part have one number, those that reach none -1. None where it would take long to tell: a volume of
+        two nodes, one of the second and a third, and so on a hundred times.
+        """
+        present = np.zeros(self._affinities, dtype=np.bool_)
+        present[self._affinity[first:][admitted[first:]]] = True
+        pairs = present[self._affinities_there]
+        nodes, affinities = self._nodes[pairs], self._affinities_there[pairs]
+        part = np.full(self._size, -1, dtype=np.intp)
+        part[nodes] = nodes
+        for _ in range(MOST_STEPS):
+            lowest = np.full(self._affinities, self._size, dtype=np.intp)
+            np.minimum.at(lowest, affinities, part[nodes])
+            before = part.copy()
+            np.minimum.at(part, nodes, lowest[affinities])
+            if np.array_equal(part, before):
+                return part
+        return None
 
     def alike(self, slots: Indices) -> Indices:
         """For each of the nodes the index in `slots` of the first that reaches the same volumes."""

@@ -12,10 +12,10 @@ from berth.scheduling.decision import Alternative, Decision
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.budget import BEFORE_LONG, UNLIMITED, Budget
 from berth.scheduling.gang.strategies import REPLICAS
+from berth.scheduling.replica_plan.choosiness import EASY, Choosiness
 from berth.scheduling.replica_plan.filling import filling_order
 from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.replica_plan.question import Question
-from berth.scheduling.replica_plan.volume_cuts import EASY, Choosiness
 from berth.scheduling.replicas.order import binding_order
 from berth.scheduling.replicas.result import Plan
 from berth.scheduling.replicas.rule import Affinity
@@ -41,7 +41,7 @@ def read(
     group: Group,
     names: Sequence[str],
     budget: Budget = UNLIMITED,
-    choosy: Callable[[Pod], Choosiness] = lambda _: EASY,
+    choosy: Callable[[Pod, int], Choosiness] = lambda _pod, _slot: EASY,
 ) -> Generator[None, None, Reading]:
     """Give the pods of each set the nodes that are planned for it, the first ones to those that stay longest, in turns.
 
@@ -51,7 +51,7 @@ def read(
         group: the AppGroup.
         names: node names by slot.
         budget: time, in turns.
-        choosy: how choosy a pod is about volumes: who finds fewer comes first.
+        choosy: how choosy a pod is about volumes of a node: who finds fewer comes first.
     """
     slots = yield from filling_order(question.problem.rules, plan.counts, budget)
     yield from budget.pause(BEFORE_LONG)
@@ -79,7 +79,7 @@ def read(
                 planned_with=total,
             )
             yield from budget.pause()
-            rounds.append((place, number, slot, choosy(candidate.info.pod), decision))
+            rounds.append((place, number, slot, choosy(candidate.info.pod, slot), decision))
         reading.rest.extend(pods.candidates[len(slots[number]) :])
     early = _by_affinity(question, plan.counts)
     rounds.sort(key=lambda each: (early.get(each[1:3], len(early)), each[3], *each[:2]))

@@ -27,10 +27,11 @@ from berth.scheduling.plugins.pod_topology_spread import PodTopologySpread
 from berth.scheduling.plugins.volume_binding import VolumeBinding
 from berth.scheduling.plugins.volume_restrictions import VolumeRestrictions
 from berth.scheduling.replica_plan.assume import Assuming
+from berth.scheduling.replica_plan.choosiness import Choosing
 from berth.scheduling.replica_plan.decisions import read
 from berth.scheduling.replica_plan.question import Question, pose
 from berth.scheduling.replica_plan.same_nodes import NodesChangedError, SameNodes
-from berth.scheduling.replica_plan.volume_cuts import MOST_CUTS, choosiness, cut_of
+from berth.scheduling.replica_plan.volume_cuts import MOST_CUTS, cut_of
 from berth.scheduling.replicas.plan import plan
 from berth.scheduling.single import workload_of
 
@@ -104,8 +105,8 @@ class ReplicaPlanner:
         with budget.holding_back() if joint.partial else nullcontext():
             answer = yield from plan(question.problem, partial=joint.partial, budget=budget)
         yield from budget.pause(BEFORE_LONG)
-        choosy = partial(choosiness, state=self._cache.state)
-        reading = yield from read(question, answer, group, infrastructure.infrastructure.names, budget, choosy)
+        choosing = Choosing((candidate.info.pod for candidate in candidates), self._cache.state)
+        reading = yield from read(question, answer, group, infrastructure.infrastructure.names, budget, choosing.of)
         first = len(joint.settled)
         limited = any(edge.max_cost < math.inf for edge in group.edges)
         assuming = Assuming(

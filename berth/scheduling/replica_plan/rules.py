@@ -247,10 +247,9 @@ class RuleReader:
             yield AntiAffinity(domain=nodes, subjects=subjects, selects=others)
 
     def _shared_claims(self) -> Iterator[Affinity]:
-        nodes = np.arange(self._state.size, dtype=np.int64)
-        for subjects in held_together(self._pod_sets, self._state):
+        for together in held_together(self._pod_sets, self._state):
             self._take()
-            yield Affinity(domain=nodes, subjects=subjects, selects=subjects)
+            yield Affinity(domain=together.part, subjects=together.pod_sets, selects=together.pod_sets)
 
     def _hard_spread(self) -> Iterator[Spread | None]:
         known: dict[object, tuple[SpreadConstraint, Bools, list[int]]] = {}

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from berth.scheduling.cache.volume_matching import sort_claims
-from berth.scheduling.cache.volume_pool import selector_terms
-from berth.scheduling.cache.volumes import claim_keys, storage_class_of, storage_request
+from berth.scheduling.cache.volumes import claim_keys, storage_class_of
 from berth.scheduling.replica_plan.volume_room import VolumeRoom
 
 if TYPE_CHECKING:
@@ -29,11 +27,6 @@ if TYPE_CHECKING:
 
 MOST_CUTS = 4
 """Bounds that one plan is made with at the most: each looks at all claims of its pods."""
-Choosiness = tuple[int, int, int, int]
-"""How few volumes will do for a pod's claims, the lower the fewer: terms of selectors, access modes, bytes and
-number of its claims, all negated."""
-EASY: Choosiness = (0, 0, 0, 0)
-"""Of a pod without claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +57,8 @@ def cut_of(pod: Pod, nodes: Iterable[str], settled: Iterable[Decision], state: C
     taken: Counter[str] = Counter()
     for decision in settled:
         taken[decision.node] += _claims(decision.pod, classes, state)
-    return VolumeCut(classes, {node: taken[node] for node in bounded})
+    spare = _claims(pod, classes, state) - 1
+    return VolumeCut(classes, {node: taken[node] + spare for node in bounded})
 
 
 def cut_room(cuts: Collection[VolumeCut], pod_sets: Sequence[Alike], state: ClusterState) -> VolumeRoom:
@@ -90,16 +84,3 @@ def _claims(pod: Pod, classes: Collection[str], state: ClusterState) -> int:
     """How many claims of these classes a pod has."""
     known = (state.volumes.claims.get(key) for key in claim_keys(pod))
     return sum(claim is not None and storage_class_of(claim) in classes for claim in known)
-
-
-def choosiness(pod: Pod, state: ClusterState) -> Choosiness:
-    """How choosy a pod is about volumes that are there: one that takes any may take what another needs."""
-    if not pod.spec.volumes:
-        return EASY
-    claims = [claim for _, claim in sort_claims(pod, state).delayed]
-    return (
-        -sum(map(selector_terms, claims)),
-        -sum(len(claim.spec.access_modes) for claim in claims if claim.spec.access_modes != ["ReadWriteOnce"]),
-        -max(map(storage_request, claims), default=0),
-        -len(claims),
-    )

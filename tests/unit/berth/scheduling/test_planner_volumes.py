@@ -152,6 +152,17 @@ def test_replicas_of_one_claim_are_not_spread_to_where_it_cannot_follow(racks: L
     assert {chosen.get(pod.metadata.name) for pod in pods} == {"n4"}
 
 
+def test_pods_of_one_claim_go_where_its_volume_is(lab: Lab) -> None:
+    """Each node has a volume, and room for all three pods of the claim is on n2 alone."""
+    for name, cpu in (("n1", 2), ("n2", 3), ("n3", 2)):
+        lab.cache.update_node(zoned(name, "z2" if name == "n2" else "z1", cpu=cpu, labels={"zone": name}))
+    offer(lab, "n1", "n2", "n3")
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    pods = [member(f"{'aab'[n]}-{n}", "aab"[n], cpu="1", spec=using("local-1")) for n in range(3)]
+    chosen = where(lab.place(shop, *pods, member("b", "b", cpu="1")))
+    assert [chosen.get(pod.metadata.name) for pod in pods] == ["n2", "n2", "n2"]
+
+
 class TestPlansMadeAnew:
     """All or nothing, where the first plan finds fewer volumes on its nodes than it thought."""
 
@@ -214,3 +225,16 @@ def test_who_finds_fewer_volumes_takes_one_first(lab: Lab) -> None:
     pods = [member("a-1", "a", spec=using("local-1")), member("b-2", "b", spec=using("local-2"))]
     assert where(lab.place(shop, *pods)) == {"a-1": "n2", "b-2": "n2"}
     assert lab.cache.state.volumes.reserved == {"n2-b": "default/local-1", "n2-a": "default/local-2"}
+
+
+def test_who_is_where_fewer_volumes_are_takes_one_first(lab: Lab) -> None:
+    """Those on n2 would take the volume that n1 reaches as well, and there is none but that on n1."""
+    for name, zone in (("shared", ""), ("n2-a", "n2"), ("n2-b", "n2")):
+        lab.cache.update_storage(volume(name, zone=zone, storageClassName="local"))
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    nodes = {"a-1": "n2", "a-2": "n2", "b-3": "n1"}
+    pods = [
+        member(name, name[0], spec=using(f"local-{name[-1]}") | {"nodeSelector": {"zone": node}})
+        for name, node in nodes.items()
+    ]
+    assert where(lab.place(shop, *pods)) == nodes

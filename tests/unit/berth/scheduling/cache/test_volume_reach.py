@@ -47,6 +47,14 @@ def test_nodes_reach_what_the_affinity_of_each_volume_admits(affinities: list[se
     everywhere = np.arange(5)
     assert reach.count(admitted, first).tolist() == [len(each) for each in fitting]
     assert reach.alike(everywhere).tolist() == [there.index(each) for each in there]
+    linked = np.eye(5, dtype=np.bool_)
+    for index in {index for each in fitting for index in each}:
+        linked |= np.outer([index in each for each in fitting], [index in each for each in fitting])
+    linked = np.linalg.matrix_power(linked.astype(np.int64), 5) > 0
+    parts = [int(linked[slot].argmax()) if fitting[slot] else -1 for slot in range(5)]
+    apart = reach.apart(admitted, first)
+    assert apart is not None
+    assert apart.tolist() == parts
     taking = reach.taking(everywhere)
     everything = np.ones(len(numbers), dtype=np.bool_)
     assert taking.take(admitted, first).tolist() == [each[0] if each else -1 for each in fitting]
@@ -121,3 +129,11 @@ def test_what_is_kept_of_volumes_grows_with_those_that_nodes_reach() -> None:
     finally:
         tracemalloc.stop()
     assert peak < nodes * nodes, "a table of all volumes by all nodes"
+
+
+@pytest.mark.parametrize(("nodes", "told"), [(50, True), (300, False)], ids=["short", "long"])
+def test_parts_are_not_told_where_volumes_make_a_long_chain_of_nodes(nodes: int, told: bool) -> None:
+    slots = [np.array([number, number + 1], dtype=np.intp) for number in range(nodes - 1)]
+    reach = Reach(np.arange(nodes - 1), slots, nodes)
+    found = reach.apart(np.ones(nodes - 1, dtype=np.bool_), 0)
+    assert (None if found is None else found.tolist()) == ([0] * nodes if told else None)

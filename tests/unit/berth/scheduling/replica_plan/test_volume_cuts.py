@@ -12,7 +12,7 @@ from berth.scheduling.decision import Decision
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.replica_plan.pod_sets import Alike
-from berth.scheduling.replica_plan.volume_cuts import EASY, VolumeCut, choosiness, cut_of, cut_room
+from berth.scheduling.replica_plan.volume_cuts import VolumeCut, cut_of, cut_room
 from tests.support.placement import member, zoned
 from tests.support.volumes import claim, storage_class, store, using
 
@@ -46,6 +46,13 @@ class TestCut:
         found = cut_of(member("p", "a", spec=using("four")), ["n1", "n3"], plan, state)
         assert found == VolumeCut(frozenset({"local"}), {"n1": 2, "n3": 0})
 
+    def test_a_pod_of_several_claims_shows_that_one_too_many_was_asked(self, state: ClusterState) -> None:
+        """What is left may serve one of them: where nothing is taken, another pod with one claim may go."""
+        found = cut_of(
+            member("p", "a", spec=using("one", "two", "other")), ["n1", "n3"], [settled("n1", "three", "four")], state
+        )
+        assert found == VolumeCut(frozenset({"local", "wait"}), {"n1": 4, "n3": 2})
+
     @pytest.mark.parametrize(
         ("claims", "nodes"),
         [
@@ -74,18 +81,3 @@ class TestRoom:
     def test_without_bounds_there_are_no_columns(self, state: ClusterState) -> None:
         room = cut_room([], [pod_set(state, ["one"])], state)
         assert (room.free.shape, room.requests.shape) == ((3, 0), (1, 0))
-
-
-def test_who_finds_fewer_volumes_is_choosier(state: ClusterState) -> None:
-    store(
-        state,
-        claim("labelled", selector={"matchLabels": {"a": "b"}}, **LOCAL),
-        claim("shared", accessModes=["ReadWriteMany"], **LOCAL),
-        claim("large", "2Gi", **LOCAL),
-        claim("bound", "9Gi", bound_to="v"),
-    )
-    order = [["labelled"], ["shared"], ["large"], ["one", "two"], ["one"], ["bound"]]
-    ranks = [choosiness(member("p", "a", spec=using(*claims)), state) for claims in order]
-    assert ranks == sorted(ranks)
-    assert len({*ranks}) == len(ranks)
-    assert ranks[-1] == EASY == choosiness(member("p", "a"), state)
