@@ -15,6 +15,7 @@ from typing import cast
 from urllib.parse import urlencode, urlsplit
 
 from berth.kube.connection import Connection
+from berth.kube.dials import Dials
 from berth.kube.http_answer import LARGEST_BODY, AnswerReader, HttpAnswer, MalformedAnswerError
 
 CONNECT_SECONDS = 5.0
@@ -32,6 +33,7 @@ class HttpPool:
         self._agent = user_agent
         self._free: deque[_Channel] = deque()
         self._all: set[_Channel] = set()
+        self._dials = Dials(self._connect, self._give)
 
     async def request(
         self,
@@ -63,21 +65,19 @@ class HttpPool:
         """
         head = self._head(method, path, params, headers, body)
         async with asyncio.timeout(seconds):
-            channel = self._take() or await self._connect()
+            channel = await self._channel()
             try:
                 answer = await channel.exchange(head + body if body else head, largest)
             except BaseException:
                 channel.drop()  # its answer may come when the next is waited for
                 raise
-        if channel.reusable:
-            channel.free_since = time.monotonic()
-            self._free.append(channel)
-        else:
-            channel.drop()
+        channel.free_since = time.monotonic()
+        self._give(channel)
         return answer
 
     async def close(self) -> None:
         """Close all connections."""
+        self._dials.close()
         channels = list(self._all)
         for channel in channels:
             channel.drop()
@@ -104,6 +104,22 @@ class HttpPool:
         if any("\n" in line or "\r" in line for line in lines):
             raise ValueError("a header has a line break in it")
         return "\r\n".join([*lines, "", ""]).encode()
+
+    async def _channel(self) -> _Channel:
+        """A connection: one that is free, else that which is free or made first."""
+        while True:
+            channel = self._take() or await self._dials.wait()
+            if channel.reusable or not channel.free_since:
+                return channel
+            channel.drop()  # it ended just when it was handed on
+
+    def _give(self, channel: _Channel) -> None:
+        """Have a connection used by who waits for one, or later."""
+        if channel.free_since and not (channel.reusable and channel.generation == self._connection.generation):
+            channel.drop()
+        elif not self._dials.hand_on(channel):
+            channel.free_since = channel.free_since or time.monotonic()
+            self._free.append(channel)
 
     def _take(self) -> _Channel | None:
         """The connection that was used last of those that are free, so that those not needed fall out of use."""
@@ -146,7 +162,7 @@ class _Channel(asyncio.Protocol):
 
     def __init__(self, generation: int, everyone: set[_Channel]) -> None:
         self.generation = generation
-        self.free_since = 0.0
+        self.free_since = 0.0  # it carried no request yet
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._everyone = everyone
         self._reader = AnswerReader()

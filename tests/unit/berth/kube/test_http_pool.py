@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict
 
-from berth.kube import http_pool
+from berth.kube import dials, http_pool
 from berth.kube.http_answer import HttpAnswer, MalformedAnswerError
 from berth.kube.http_pool import HttpPool
 from tests.support.http_server import HttpServer, Script, http_server, says_ok
@@ -59,6 +59,40 @@ class TestReuse:
             for _ in range(3):
                 assert await asyncio.gather(*(post(pool) for _ in range(4))) == [OK] * 4
         assert server.connections == 4
+
+    async def test_of_many_requests_at_once_most_use_those_of_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No more than a few are made at a time, and what is answered meanwhile leaves its connection to who waits."""
+        monkeypatch.setattr(dials, "AT_ONCE", 2)
+        monkeypatch.setattr(dials, "LONG_SECONDS", 3600.0)
+        at_once, most = 0, 0
+
+        async with pool_of(says_ok) as (pool, server):
+            connect = pool._connect
+
+            async def watched() -> Any:
+                nonlocal at_once, most
+                at_once += 1
+                most = max(most, at_once)
+                try:
+                    return await connect()
+                finally:
+                    at_once -= 1
+
+            monkeypatch.setattr(pool._dials, "_connect", watched)
+            assert await asyncio.gather(*(post(pool) for _ in range(40))) == [OK] * 40
+        assert most == 2
+        assert server.connections < 40
+
+    async def test_one_that_ends_just_when_it_is_handed_on_is_not_used(self) -> None:
+        async with pool_of(says_ok) as (pool, server):
+            await post(pool)
+            channel = pool._free.pop()
+            waiting = asyncio.create_task(pool._channel())
+            await asyncio.sleep(0)
+            pool._give(channel)
+            channel.drop()
+            assert await waiting is not channel
+        assert server.connections == 2
 
     async def test_what_the_server_closes_is_not_used_again(self) -> None:
         async def once(request: bytes, writer: asyncio.StreamWriter) -> None:
