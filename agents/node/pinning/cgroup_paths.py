@@ -120,6 +120,14 @@ def container_in(directory: str) -> str | None:
     return match[1] if match and directory in container_directories(match[1]) else None
 
 
+def may_be(path: PurePath, container_id: str) -> bool:
+    """Return whether a cgroup may be a container's: not if its name is that of another's, of a pod's, or of many."""
+    other = container_in(path.name)
+    if other is not None:
+        return other == container_id
+    return not path.name.startswith("kubepods") and _POD.fullmatch(path.name) is None
+
+
 def is_container(path: PurePath) -> bool:
     """Return whether a cgroup is that of a pod's container: what is inside such a one its processes may have made."""
     return container_in(path.name) is not None and _POD.fullmatch(path.parent.name) is not None

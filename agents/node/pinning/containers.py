@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from agents.node.pinning.cgroup_paths import CgroupPathError, container_path
+from agents.node.pinning.cgroup_paths import CgroupPathError, container_path, may_be
 from agents.node.pinning.cpuset import PROC, Cpuset, CpusetError, is_in_effect, read_cpuset
 from agents.node.pinning.cri import Container, CriError, Place, RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy
@@ -212,7 +212,7 @@ class Containers:
         for container, text in stated.items():
             with contextlib.suppress(CgroupPathError):
                 path = self._hierarchy.stated(container_path(text))
-                if path is not None:
+                if path is not None and may_be(path, container):
                     found[container] = path
         # The runtime may see another part of the hierarchy than the agent, as inside a container of its own. All are
         # searched for at once: a node has thousands of cgroups, and a runtime that is silent places no container.

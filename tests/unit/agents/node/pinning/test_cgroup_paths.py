@@ -17,6 +17,7 @@ from agents.node.pinning.cgroup_paths import (
     container_directory,
     container_in,
     container_path,
+    may_be,
     pod_path,
     pod_paths,
     slice_path,
@@ -145,3 +146,21 @@ def test_no_text_leads_out_of_the_hierarchy(text: str) -> None:
         return
     assert path.is_absolute()
     assert ".." not in path.parts
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("a" * 64, True, id="its own"),
+        pytest.param(f"cri-containerd-{'a' * 64}.scope", True, id="its own with systemd"),
+        pytest.param("of-another-form", True, id="nobody knows"),
+        pytest.param("b" * 64, False, id="another container's"),
+        pytest.param(f"crio-{'b' * 64}.scope", False, id="another container's with systemd"),
+        pytest.param("pod0c1d3c0f-3e2a-4f5b-9d6e-7a8b9c0d1e2f", False, id="a pod's"),
+        pytest.param("kubepods-burstable-pod0c1d.slice", False, id="a pod's with systemd"),
+        pytest.param("kubepods", False, id="all pods'"),
+        pytest.param("kubepods-besteffort.slice", False, id="those of many pods"),
+    ],
+)
+def test_whether_a_cgroup_may_be_a_containers(name: str, expected: bool) -> None:
+    assert may_be(PurePosixPath("/kubepods") / name, "a" * 64) is expected

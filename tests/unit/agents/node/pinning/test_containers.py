@@ -82,6 +82,21 @@ async def test_those_that_the_runtime_does_not_place_are_searched_for_together(
     await runtime.stop()
 
 
+@pytest.mark.parametrize("stated", [f"/kubepods/podu1/{SECOND}", "/kubepods/podu1", "/kubepods"])
+async def test_a_runtime_that_names_what_is_another_containers_or_many_is_not_believed(
+    tmp_path: Path, stated: str
+) -> None:
+    pod = tmp_path / "cpuset" / "kubepods" / "podu1"
+    cgroup(pod / SECOND)
+    runtime = ScriptedRuntime(tmp_path / "s.sock", {FIRST: Known("u1", cgroup(pod / FIRST), stated)})
+    await runtime.start()
+    client = RuntimeClient(tmp_path / "s.sock")
+    containers = Containers(client, Hierarchy(tmp_path / "cpuset", Version.V1))
+    assert [each.cgroup for each in await containers.of(frozenset({"u1"}), {})] == [pod / FIRST]
+    client.close()
+    await runtime.stop()
+
+
 async def test_a_slow_runtime_is_asked_about_a_few_of_a_crowd_in_each_later_round_and_new_ones_come_first(
     tmp_path: Path,
 ) -> None:
