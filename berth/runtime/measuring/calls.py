@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -106,12 +107,16 @@ class RefusedError(ValueError):
             retry_after: seconds that it wants to be left alone for; 0: it does not say.
         """
         super().__init__(f"status {status}")
+        self.status = status
         self.retry_after = retry_after
 
 
 def is_busy(error: Exception) -> bool:
-    """Return whether the controller is there and wants to be left alone for a while: it need not be looked for."""
-    return isinstance(error, RefusedError) and error.retry_after > 0
+    """Return whether the controller is there and wants to be left alone for a while: it need not be looked for.
+
+    One that cannot say who speaks (503) may be cut off from the API server, while another leads by now.
+    """
+    return isinstance(error, RefusedError) and error.status == HTTPStatus.TOO_MANY_REQUESTS
 
 
 def pause_after(error: Exception, failures: int, pauses: tuple[float, float]) -> float:

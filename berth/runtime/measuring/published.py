@@ -82,11 +82,16 @@ class PublishedServer:
                 async with asyncio.timeout_at(end):
                     if await self._hear(int(seconds)):
                         return True
+                # Of a watch that ended before its time nobody knows what it would have told.
+                self._heard = self._heard and clock() > end - 2.0
+            except TimeoutError:
+                pass
             except ApiError as error:
+                self._heard = False
                 if not (error.retryable or error.expired):
                     self._not_before = clock() + REFUSED_SECONDS
             except (ValueError, *TRANSPORT_ERRORS):
-                pass  # what is wrong there is said when it is read
+                self._heard = False  # what is wrong there is said when it is read
         await asyncio.sleep(max(0.0, end - clock()))
         return False
 

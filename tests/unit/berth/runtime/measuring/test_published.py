@@ -251,6 +251,15 @@ async def test_one_that_is_known_already_is_no_other() -> None:
         assert (await server.endpoint(again=False)).url == "https://192.0.2.2"
 
 
+async def test_it_is_read_where_the_watch_ended_long_before_its_time() -> None:
+    watched = Watched(**stated(1))
+    async with sought(watched) as server:
+        # The watch tells what there is, and ends at once; what comes in the rest of the time it does not tell.
+        assert not await server.another_within(2.5)
+        watched.write(**stated(2))
+        assert (await server.endpoint(again=True)).url == "https://192.0.2.2"
+
+
 async def test_short_waits_ask_nothing() -> None:
     watched = Watched(**stated(1))
     async with sought(watched) as server:

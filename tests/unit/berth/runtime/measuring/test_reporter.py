@@ -313,18 +313,26 @@ async def test_another_controller_is_told_once_it_is_heard_of(controller: Latenc
     assert len(where.waited) == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "looked_for"),
+    [
+        pytest.param(429, False, id="there, and asked too often"),
+        pytest.param(503, True, id="cut off, and another may lead"),
+    ],
+)
 async def test_a_controller_that_wants_to_be_left_alone_is_not_looked_for(
-    controller: LatencyController, stand: Stand
+    controller: LatencyController, stand: Stand, status: int, looked_for: bool
 ) -> None:
     certificates = await asyncio.to_thread(stand.ca.read_bytes)
     where = Elsewhere(stand.token, Endpoint(controller.url, certificates, None))
     stand.reporter._server = where
-    controller.says(b"", status=429)
+    controller.says(b"", status=status)
     controller.retry_after = "0.01"
     async with stand.running():
         while len(where.asked) < 3:
             await asyncio.sleep(0.01)
-    assert (where.asked[:3], where.waited) == ([False] * 3, [])
+    assert where.asked[:3] == [False, looked_for, looked_for]
+    assert bool(where.waited) is looked_for
 
 
 async def test_a_controller_that_comes_later_is_told_all_that_is_kept(tmp_path: Path) -> None:
