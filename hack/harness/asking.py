@@ -26,12 +26,15 @@ from agents.router.endpoints import Backend, backends
 from berth.kube.endpoint_slices import EndpointSlice
 from hack.harness.metered import SERVED_BY
 from hack.localcluster import ClusterError, LocalCluster
+from hack.localcluster.rest import Api
 
 USER_HEADER: Final = "X-User"
 PATIENCE: Final = 20.0
 """Seconds after which a request has failed that nobody has answered."""
 PAUSE: Final = 0.1
 """Seconds between attempts of a request, and between looks at what is ready."""
+LOOK_SECONDS: Final = 2.0
+"""Seconds that a look may take; then there is another one."""
 _TIMEOUT: Final = 10.0
 
 
@@ -59,19 +62,24 @@ class Service:
 
     def __init__(self, cluster: LocalCluster, namespace: str, name: str) -> None:
         """Look once."""
-        self._api = cluster.api()
+        # kube-proxy hears by itself. Who asks must not wait for an answer that does not come, as on a busy machine.
+        self._api = Api(cluster.server, token=cluster.token, ca_file=cluster.ca_file, timeout=LOOK_SECONDS, retries=0)
         self._path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
         self._path += f"?labelSelector=kubernetes.io/service-name%3D{name}"
         self.backends: tuple[Backend, ...] = ()
         """those now"""
+        self.looked = time.monotonic()
+        """when that was asked for, on the monotonic clock"""
         self.look()
 
     def look(self) -> None:
         """Look; where the API server does not answer, all is as before."""
+        now = time.monotonic()
         try:
             items: list[Any] = self._api.request("GET", self._path)["items"]
         except (ClusterError, OSError):
             return
+        self.looked = now
         self.backends = backends(msgspec.convert(items, list[EndpointSlice]))
 
     def follow(self, stop: threading.Event) -> None:
@@ -86,18 +94,24 @@ def ask(service: Service, user: str = "", method: str = "GET") -> Answer:
     sent = "" if method == "GET" else secrets.token_hex(8)
     while time.time() < begun + PATIENCE:
         if service.backends:
-            backend = random.choice(service.backends)
+            backend, begun_attempt = random.choice(service.backends), time.monotonic()
             try:
                 seconds, served = _round_trip(backend, {USER_HEADER: user} if user else {}, method, sent)
                 return Answer(begun, 1000 * seconds, backend.node, failures, user, served, sent)
             except (OSError, http.client.HTTPException) as error:
-                failures.append(f"{backend.pod}: {error!r}")
+                failures.append(f"{backend.pod}: {error!r}{_known(service, begun_attempt)}")
                 if sent:
                     break
         else:
-            failures.append("no pod is ready")
+            failures.append(f"no pod is ready{_known(service, time.monotonic())}")
         time.sleep(PAUSE)
     return Answer(begun, 0.0, "", failures, user, "", sent)
+
+
+def _known(service: Service, now: float) -> str:
+    """Say how old was what was known of pods where nobody has looked for a while: then it may have told of others."""
+    age = now - service.looked
+    return f" (known {age:.1f} s before)" if age > LOOK_SECONDS else ""
 
 
 def _round_trip(backend: Backend, headers: dict[str, str], method: str, body: str) -> tuple[float, str]:
