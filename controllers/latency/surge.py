@@ -69,7 +69,7 @@ def scaling(
         return Scaling(surge, write=(surge.previous, surge.wanted))
     base = surge.replicas
     if surge.leaving is not None and gone:
-        base -= 1
+        base = max(0, base - 1)  # somebody may have written that of no replicas one leaves
     elif surge.leaving is not None and wanted is not None and wanted < base and not moves:
         return Scaling(surge)
     if base + moves == surge.wanted:

@@ -42,7 +42,7 @@ def probe(
     status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, now: datetime
 ) -> tuple[LatencyPolicyStatus, Probe | None]:
     """Return what agents should be asked now, and the status that remembers it."""
-    nodes = tuple(dict.fromkeys((*view.candidates, *(pod.node for pod in view.pods))))
+    nodes = tuple(dict.fromkeys((*view.candidates, *(pod.node for pod in view.pods if pod.node))))
     if not (view.active and nodes and answers(status, spec, now) and due_at(status, now) <= now):
         return status, None
     return status.model_copy(update={"probed_time": whole(now), "unreachable_time": None}), Probe(nodes)

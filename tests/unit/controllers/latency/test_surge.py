@@ -88,6 +88,13 @@ def test_what_a_policy_raised_is_let_down_once_it_is_gone(
     assert let_down(remembered, replicas) == written
 
 
+def test_no_status_that_somebody_has_written_makes_a_number_below_none() -> None:
+    remembered = Surge(replicas=0, previous=1, wanted=1, seen=True, leaving="p")
+    assert scaling(remembered, 0, 1, settled=True, gone=True) == Scaling(surge(0, 1, 0), (1, 0))
+    remembered = remembered.model_copy(update={"wanted": 0})
+    assert scaling(remembered, 0, 0, settled=True, gone=True) == Scaling(None)
+
+
 def test_nobody_leaves_where_nobody_may() -> None:
     assert scaling(None, 0, 3, settled=True, wanted=2) == Scaling(None)
 

@@ -23,11 +23,17 @@ def test_candidates_and_nodes_with_pods_are_asked_again_every_quarter_of_a_minut
     assert probe(again(status), SPEC, VIEW, later(15))[1] == ALL
 
 
+def test_no_agent_is_asked_for_a_pod_that_has_no_node_yet() -> None:
+    view = VIEW._replace(pods=(Pod("new", "", ready=False), *VIEW.pods))
+    assert probe(EMPTY, SPEC, view, NOW)[1] == ALL
+
+
 @pytest.mark.parametrize(
     ("view", "fields"),
     [
         pytest.param(VIEW._replace(active=False), {}, id="no users"),
         pytest.param(VIEW._replace(pods=(), candidates=()), {}, id="no nodes"),
+        pytest.param(VIEW._replace(pods=(Pod("p", "", ready=False),), candidates=()), {}, id="a pod without a node"),
         pytest.param(VIEW, {"exploration": [Exploration.MIGRATE]}, id="not allowed"),
     ],
 )
