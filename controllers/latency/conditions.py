@@ -8,6 +8,7 @@ from datetime import datetime
 from statistics import median_low
 from typing import NamedTuple
 
+from berth.api.base import format_timestamp
 from berth.api.conditions import ConditionStatus, ConditionUpdate
 from berth.api.latencypolicy import (
     CONDITION_MOVING,
@@ -22,8 +23,9 @@ from berth.api.latencypolicy import (
 )
 from berth.api.text import counted, listed
 from berth.scheduling.latency.classification import LEAST_MARGIN, RANK, Limits
+from berth.scheduling.latency.decision import has_room
 from berth.scheduling.latency.knowledge import by_name
-from berth.scheduling.latency.moves import HOUR, may_begin, open_moves
+from berth.scheduling.latency.moves import HOUR, cool_at, may_begin, open_moves
 from berth.scheduling.latency.situation import View, Wish, far, told
 from controllers.latency.workloads import Obstacle
 
@@ -198,7 +200,17 @@ def _moving(facts: Facts) -> ConditionUpdate:
     may = may_begin(facts.status, facts.spec, facts.now)
     if not facts.spec.moves.max_per_hour or (may is not None and may > facts.now):
         return ConditionUpdate(CONDITION_MOVING, False, "TooManyMoves", f"{text}; moves.maxPerHour are used up")
-    return ConditionUpdate(CONDITION_MOVING, False, "Waiting", f"{text}; it waits for the cool-down, or for room")
+    return ConditionUpdate(CONDITION_MOVING, False, "Waiting", f"{text}; {_what_for(facts)}")
+
+
+def _what_for(facts: Facts) -> str:
+    """What a move waits for that may begin as far as their number goes."""
+    view, cool = facts.view, cool_at(facts.status, facts.spec)
+    if not has_room(facts.status, facts.spec, view):
+        return f"it waits while there are {counted(len(view.pods), 'pod')} where {view.replicas} should be"
+    if cool is not None and cool > facts.now:
+        return f"it waits for moves.coolDownSeconds, until {format_timestamp(cool)}"
+    return "it is about to begin"
 
 
 _ORDER: Sequence[Outcome] = (Outcome.CREATING, Outcome.TRYING, Outcome.EVICTING)

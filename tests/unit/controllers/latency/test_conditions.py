@@ -24,7 +24,8 @@ def facts(**fields: Any) -> Facts:
     spec = fields.pop("spec", policy(hard=80, soft=30))
     nodes = fields.pop("nodes", (known("a", 20, NodeState.SOFT_VALID),))
     moves = fields.pop("moves", ())
-    view = View(PODS, 1, ("a", "b"), ("b",), refused=fields.pop("refused", ""))
+    pods = fields.pop("pods", PODS)
+    view = View(pods, 1, ("a", "b"), ("b",), refused=fields.pop("refused", ""))
     users = fields.pop("users", True)
     status = LatencyPolicyStatus(nodes=nodes, moves=moves, surge=fields.pop("surge", None))
     wish, refusals = fields.pop("wish", None), fields.pop("refusals", {})
@@ -148,6 +149,30 @@ def test_figures_are_those_of_the_pods_nodes() -> None:
 
 LEAVING = Surge(replicas=2, previous=2, wanted=2, seen=True, leaving="web-1")
 HELD = Obstacle("Autoscaled", "somebody else scales it")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        pytest.param(
+            facts(nodes=FAR, wish=WISH, moves=(move(Outcome.CONFIRMED, -50),)),
+            "it waits for moves.coolDownSeconds, until 2026-01-31T12:00:10Z",
+            id="the cool-down",
+        ),
+        pytest.param(
+            facts(nodes=FAR, wish=WISH, pods=(*PODS, Pod("web-2", "", ready=False))),
+            "it waits while there are 2 pods where 1 should be",
+            id="a pod too many, as of a rollout",
+        ),
+        pytest.param(
+            facts(nodes=FAR, wish=WISH, moves=(move(Outcome.CONFIRMED, -60),)), "it is about to begin", id="nothing"
+        ),
+    ],
+)
+def test_what_a_move_waits_for_is_said(given: Facts, text: str) -> None:
+    _, _, moving = conditions(given)
+    assert moving.reason == "Waiting"
+    assert moving.message.endswith(f"; {text}")
 
 
 def each(*milliseconds: float, held: Obstacle | None = None) -> EachUser:
