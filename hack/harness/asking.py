@@ -55,6 +55,8 @@ class Answer(NamedTuple):
     """node of the application that answered, by its own words, where routers are asked"""
     sent: str = ""
     """name of a request that does harm twice; empty: it does none"""
+    oldest: float = 0.0
+    """seconds since the pods were last looked at when an attempt began that failed; the most of all attempts"""
 
 
 class Service:
@@ -90,28 +92,25 @@ class Service:
 
 def ask(service: Service, user: str = "", method: str = "GET") -> Answer:
     """Make one request, of a user who has a name or of anybody."""
-    begun, failures = time.time(), list[str]()
+    begun, failures, oldest = time.time(), list[str](), 0.0
     sent = "" if method == "GET" else secrets.token_hex(8)
     while time.time() < begun + PATIENCE:
+        age = time.monotonic() - service.looked
         if service.backends:
-            backend, begun_attempt = random.choice(service.backends), time.monotonic()
+            backend = random.choice(service.backends)
             try:
                 seconds, served = _round_trip(backend, {USER_HEADER: user} if user else {}, method, sent)
-                return Answer(begun, 1000 * seconds, backend.node, failures, user, served, sent)
+                return Answer(begun, 1000 * seconds, backend.node, failures, user, served, sent, oldest)
             except (OSError, http.client.HTTPException) as error:
-                failures.append(f"{backend.pod}: {error!r}{_known(service, begun_attempt)}")
+                failures.append(f"{backend.pod}: {error!r}")
                 if sent:
+                    oldest = age
                     break
         else:
-            failures.append(f"no pod is ready{_known(service, time.monotonic())}")
+            failures.append("no pod is ready")
+        oldest = max(oldest, age)
         time.sleep(PAUSE)
-    return Answer(begun, 0.0, "", failures, user, "", sent)
-
-
-def _known(service: Service, now: float) -> str:
-    """Say how old was what was known of pods where nobody has looked for a while: then it may have told of others."""
-    age = now - service.looked
-    return f" (known {age:.1f} s before)" if age > LOOK_SECONDS else ""
+    return Answer(begun, 0.0, "", failures, user, "", sent, oldest)
 
 
 def _round_trip(backend: Backend, headers: dict[str, str], method: str, body: str) -> tuple[float, str]:

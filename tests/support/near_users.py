@@ -200,9 +200,9 @@ def wait_round_trip(users: Users, distance: float, *, count: int = 5, timeout: f
 
 
 def failed(answers: Sequence[Answer]) -> list[str]:
-    """Requests that were not answered at once: when, by whom in the end, and why not before."""
+    """Requests that were not answered at once: when, by whom in the end, why not before, and by how old a knowledge."""
     return [
-        f"{answer.time:.2f} {answer.node or 'by nobody'}: {'; '.join(answer.failures)}"
+        f"{answer.time:.2f} {answer.node or 'by nobody'}: {'; '.join(answer.failures)}; as of {answer.oldest:.1f} s ago"
         for answer in answers
         if answer.failures or not answer.node
     ]
