@@ -20,7 +20,7 @@ from berth.runtime.measuring.users import User, UserTable
 from berth.runtime.proxy.exchange import Exchange
 from berth.runtime.proxy.forwarding import Forwarding
 from berth.runtime.proxy.identity import address_of, identity_of
-from berth.runtime.proxy.mark import MARK_FIELD, MARK_HEADER, marked_user
+from berth.runtime.proxy.mark import MARK_FIELD, MARK_HEADER, UNANSWERED_HEADER, marked_user
 from berth.runtime.proxy.upstream import Address
 
 PSEUDONYM: Final = b"berth-meter"
@@ -110,6 +110,7 @@ class Meter:
             # What it adds is one more proxy; whom to believe is for the application to know, as it was before.
             believed=True,
             without=frozenset((MARK_FIELD,)),
+            unanswered=((UNANSWERED_HEADER, b"application"),) if MARK_HEADER in request.headers else (),
             answer_seconds=self._answer_seconds,
         )
         try:

@@ -71,7 +71,12 @@ class Routing:
     async def _answer(self, request: web.BaseRequest, user: str) -> web.StreamResponse:
         begun = time.perf_counter()
         exchange = Exchange(
-            request, lambda _failed: None, PSEUDONYM, without=_OURS, answer_seconds=self._answer_seconds
+            request,
+            lambda _failed: None,
+            PSEUDONYM,
+            without=_OURS,
+            elsewhere=True,
+            answer_seconds=self._answer_seconds,
         )
         visit = _Visit(exchange, self._balancer, self._knowledge.nodes.get(user) if user else None)
         # Also without a name: what the meter behind would measure is the way from here.

@@ -177,6 +177,13 @@ def get(path: str = "/", *fields: str, method: str = "GET", last: bool = True) -
     return "\r\n".join([*lines, "", ""]).encode()
 
 
+def post(body: str, *fields: str, chunked: bool = False) -> bytes:
+    """A request with a body, the last one of its connection."""
+    length = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(body)}"
+    text = f"{len(body):x}\r\n{body}\r\n0\r\n\r\n" if chunked else body
+    return get("/", length, *fields, method="POST") + text.encode()
+
+
 def body_of(answer: bytes) -> bytes:
     """What is behind the head of an answer, as it came."""
     return answer.partition(b"\r\n\r\n")[2]

@@ -27,6 +27,10 @@ class Exchange:
     """names, in lower case, of fields that nobody but us may write"""
     added: Fields = ()
     """fields to send besides"""
+    unanswered: Fields = ()
+    """fields of a 503 to somebody who may ask elsewhere, where the application is not there"""
+    elsewhere: bool = False
+    """whether an answer with such a field counts as if there were no connection"""
     answer_seconds: float = 60.0
     """seconds until the head of the answer"""
     on_failure: Callable[[Address, UpstreamError], None] = lambda _address, _error: None

@@ -16,6 +16,7 @@ from berth.runtime.proxy.body import Body, BodyError
 from berth.runtime.proxy.exchange import Exchange, Sent
 from berth.runtime.proxy.headers import BadRequestError, Fields, request_head, response_head
 from berth.runtime.proxy.identity import address_of
+from berth.runtime.proxy.mark import UNANSWERED_FIELD
 from berth.runtime.proxy.response_reader import Head
 from berth.runtime.proxy.tunnel import tunnel
 from berth.runtime.proxy.upstream import Address, Failure, UpstreamConnection, UpstreamError, UpstreamPool
@@ -87,7 +88,8 @@ class Forwarding:
                 if _again(error.failure, failures, repeatable=_repeatable(exchange, body)):
                     continue
                 log.debug("a request was not answered", failure=error.failure, error=str(error))
-                return await self.refuse(exchange, *_UNANSWERED.get(error.failure, _UNANSWERED[Failure.CUT]))
+                fields = exchange.unanswered if _harmless(exchange, error.failure, failures) else ()
+                return await self.refuse(exchange, *_UNANSWERED.get(error.failure, _UNANSWERED[Failure.CUT]), fields)
             exchange.address, exchange.failure = address, ""
             exchange.on_answer(address)
             return await self._relay(exchange, answered)
@@ -141,7 +143,7 @@ class Forwarding:
                 sending = asyncio.create_task(_send(connection, body))
                 await _sent_or_answered(connection, sending)
             async with asyncio.timeout(exchange.answer_seconds):
-                return _Answered(connection, await connection.answer(), sending)
+                return _Answered(connection, _heard(exchange, body, await connection.answer()), sending)
         except BaseException as error:
             connection.abort()
             await _end(sending)
@@ -318,6 +320,26 @@ def _again(failure: Failure, failures: Counter[Failure], *, repeatable: bool) ->
             return False
         case _:
             return repeatable and failures[Failure.CUT] + failures[Failure.MALFORMED] < 2
+
+
+def _harmless(exchange: Exchange, failure: Failure, failures: Counter[Failure]) -> bool:
+    """Whether it does no harm to ask somebody else: nobody has read the request, or it may be done twice."""
+    nothing_done = not failures.keys() - {Failure.CONNECT, Failure.STALE}
+    return failure is Failure.CONNECT and (nothing_done or exchange.request.method in IDEMPOTENT)
+
+
+def _heard(exchange: Exchange, body: Body, answer: Head) -> Head:
+    """Return an answer without what a meter says to a router alone.
+
+    Raises:
+        UpstreamError: the meter says that the application behind it is not there, and another may be asked.
+    """
+    fields = [field for field in answer.fields if field[0].lower() != UNANSWERED_FIELD]
+    if len(fields) == len(answer.fields):
+        return answer
+    if exchange.elsewhere and answer.status == 503 and body.repeatable:
+        raise UpstreamError(Failure.CONNECT, "the application behind it is not there")
+    return answer._replace(fields=fields)
 
 
 def _repeatable(exchange: Exchange, body: Body) -> bool:

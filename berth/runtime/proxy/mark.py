@@ -19,6 +19,10 @@ MARK_HEADER: Final = "Berth-Router"
 """Name of the header; routers and meters drop any that comes from elsewhere."""
 MARK_FIELD: Final = MARK_HEADER.lower().encode()
 """The same as it is looked up in raw header fields."""
+UNANSWERED_HEADER: Final = b"Berth-Unanswered"
+"""Field of a meter's 503 to a router: the application is not there, and to ask another does no harm."""
+UNANSWERED_FIELD: Final = UNANSWERED_HEADER.lower()
+"""The same as it is looked up; who else writes it is not believed."""
 UNNAMED: Final = "unnamed"
 """The header's value of a router that has no key."""
 _PURPOSE: Final = b"berth.dev router mark"
