@@ -28,9 +28,6 @@ LIST_SECONDS: Final = 0.25
 hundred, is waited for in later rounds; meanwhile those are found that are surely containers of their pods."""
 STALE_SECONDS: Final = 10.0
 """How long ago it may have been asked what it says."""
-CROWD: Final = 3
-"""As many that come at once have their CPUs before the runtime is asked about any of them: each question may take it
-seconds, in which more of them come."""
 _LATE: Final = "it has not said yet which containers run"
 
 
@@ -128,10 +125,7 @@ class Containers:
         # One that was found by its cgroup while the runtime was silent has no process that is known.
         again = self._unanswered if not self._runtime.silent else set()
         new = [each for each in chosen if each.id not in self._known]
-        others_again = [each for each in chosen if each.id in self._known and each.id in again]
-        if len(new) >= CROWD:
-            new, others_again = await self._find_crowd(new), []
-        await self._locate([*new, *others_again])
+        await self._locate([*new, *(each for each in chosen if each.id in self._known and each.id in again)])
         present = {container.id for container in chosen}
         self._unanswered &= present
         self._known = {key: located for key, located in self._known.items() if key in present}
@@ -169,14 +163,6 @@ class Containers:
         """Return the cpusets of containers; those that are known, by ID, as they were while the same is in effect."""
         wanted = list(located)
         return await asyncio.to_thread(self._read, wanted, known) if wanted else Cpusets({}, {})
-
-    async def _find_crowd(self, containers: list[Container]) -> list[Container]:
-        """Find where containers are by their cgroups, to be asked about later; the others."""
-        places = await asyncio.to_thread(self._hierarchy.search_all, [each.id for each in containers])
-        found = {each.id: Located(each, places[each.id], 0) for each in containers if each.id in places}
-        self._known |= found
-        self._unanswered |= found.keys()
-        return [each for each in containers if each.id not in found]
 
     async def _locate(self, containers: list[Container]) -> None:
         """Find out where containers are, as far as they have a cgroup; the first are asked about before others."""

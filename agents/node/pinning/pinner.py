@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 
 from agents.node.pinning import metrics
-from agents.node.pinning.containers import CROWD, Containers, Located
+from agents.node.pinning.containers import Containers, Located
 from agents.node.pinning.cpuset import Cpuset, CpusetError, has_left, strays
 from agents.node.pinning.hierarchy import Hierarchy
 from agents.node.pinning.journal import Entry, Journal, JournalError
@@ -29,8 +29,8 @@ LOOK_SECONDS: Final = 4.0
 """How often the cpuset of every container is looked at; those that are new, or not as wanted, each round."""
 WRITE_SECONDS: Final = 0.25
 """How long the runtime is asked in one round to give containers their CPUs. Those that are left get them by their
-cgroups at once, as does a crowd, and the runtime hears of them in later rounds: one that takes a tenth of a second for
-each, as while it starts a hundred, had the last wait for ten."""
+cgroups at once, and the runtime hears of them in later rounds: one that takes a tenth of a second for each, as while it
+starts a hundred, had the last wait for ten."""
 GIVE_BACK_SECONDS: Final = 10.0
 """How long the runtime is asked when everything is given back; what is left then is written to cgroups, which is quick.
 A process that ends has twenty."""
@@ -139,7 +139,7 @@ class Pinner:
         problem = await self._write_down(located, by_uid, observe=observe, foreign=bool(foreign))
         end = self._clock() + WRITE_SECONDS
         await self._pin(located, end)
-        if not careful and self._is_at_leisure():
+        if not careful:
             await self._tell_runtime(located, end)
         problem = await self._restore(ended, careful=careful) or problem
         states = {uid: PodState(wish=wish) for uid, wish in by_uid.items()}
@@ -264,18 +264,13 @@ class Pinner:
             return str(error)
         return ""
 
-    def _is_at_leisure(self) -> bool:
-        """Whether the runtime may be asked for something, which takes it seconds now and then: no crowd waits."""
-        pins = sum(decision.action is Action.PIN for decision in self._decisions.values())
-        return pins < CROWD and not self._containers.late
-
     async def _pin(self, located: Mapping[str, Located], end: float) -> None:
-        """Give containers their CPUs; the runtime is asked to until `end`, once at least, and not for a crowd."""
-        first, few = True, self._is_at_leisure()
+        """Give containers their CPUs, and ask the runtime for that until `end`, once at least."""
+        first = True
         for key, decision in list(self._decisions.items()):
             if decision.action is not Action.PIN or self._stopping:
                 continue
-            ask, first = few and (first or self._clock() < end), False
+            ask, first = not self._containers.late and (first or self._clock() < end), False
             each = located[key]
             problem = ""
             try:
