@@ -334,7 +334,7 @@ def _heard(exchange: Exchange, body: Body, answer: Head) -> Head:
     Raises:
         UpstreamError: the meter says that the application behind it is not there, and another may be asked.
     """
-    fields = [field for field in answer.fields if field[0].lower() != UNANSWERED_FIELD]
+    fields = tuple(field for field in answer.fields if field[0].lower() != UNANSWERED_FIELD)
     if len(fields) == len(answer.fields):
         return answer
     if exchange.elsewhere and answer.status == 503 and body.repeatable:
