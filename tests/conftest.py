@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import AsyncIterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How long an example takes says nothing on a machine that has other things to do.
-settings.register_profile("berth", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says nothing on a machine that has other things to do. Examples are the same in every run:
+# what fails was changed. With BERTH_TEST_EXPLORE they are new ones each time, to find what nobody knows yet.
+settings.register_profile(
+    "berth",
+    settings.default,
+    deadline=None,
+    derandomize="BERTH_TEST_EXPLORE" not in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("berth")
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from bench.replicas_core.judge import Judge
@@ -58,6 +58,7 @@ def test_books_after_many_changes_are_those_made_anew(seed: int) -> None:
 
 
 @settings(max_examples=150, deadline=None)
+@example(4441)  # all pods have room on each of the columns, and not on the node that is none
 @given(st.integers(0, 10_000))
 def test_books_of_some_nodes_are_those_of_all_nodes(seed: int) -> None:
     """What is left out of the columns is as if nobody went there."""
@@ -73,7 +74,8 @@ def test_books_of_some_nodes_are_those_of_all_nodes(seed: int) -> None:
     scale = 1e-9 * some.model.penalty
     assert some.value() == pytest.approx(everywhere.value(), rel=1e-9, abs=scale)
     for row in range(len(some.model.workload)):
-        assert np.array_equal(some.can(row), everywhere.can(row)[columns])
+        if some.planned[row].sum() < some.model.replicas[row]:  # who is not missing is not asked for room
+            assert np.array_equal(some.can(row), everywhere.can(row)[columns])
         assert some.costs(row) == pytest.approx(everywhere.costs(row)[columns], rel=1e-9, abs=scale)
 
 
