@@ -115,8 +115,9 @@ class HttpPool:
 
     def _give(self, channel: _Channel) -> None:
         """Have a connection used by who waits for one, or later."""
-        if channel.free_since and not (channel.reusable and channel.generation == self._connection.generation):
-            channel.drop()
+        used_up = channel.free_since and not channel.reusable
+        if used_up or channel.generation != self._connection.generation:
+            channel.drop()  # also one that was made while credentials were renewed: another is made for who waits
         elif not self._dials.hand_on(channel):
             channel.free_since = channel.free_since or time.monotonic()
             self._free.append(channel)

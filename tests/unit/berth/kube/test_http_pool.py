@@ -128,6 +128,22 @@ class TestReuse:
             await post(pool)
         assert server.connections == 2
 
+    async def test_one_that_was_made_while_credentials_were_renewed_is_nobodys(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with pool_of(says_ok) as (pool, server):
+            connect = pool._connect
+
+            async def renewed_meanwhile() -> Any:
+                channel = await connect()
+                pool._connection.generation = 1
+                return channel
+
+            monkeypatch.setattr(pool._dials, "_connect", renewed_meanwhile)
+            assert await post(pool) == OK
+            assert {channel.generation for channel in pool._all} == {1}
+        assert server.connections == 2
+
     async def test_what_nobody_asked_for_ends_the_connection(self) -> None:
         async def twice(request: bytes, writer: asyncio.StreamWriter) -> None:
             await says_ok(request, writer)
