@@ -19,9 +19,10 @@ import numpy as np
 import psutil
 
 from hack.harness import pinned_node
-from hack.harness.assigned_pods import seconds_until_pinned, start
+from hack.harness.assigned_pods import start
 from hack.harness.cluster import eventually
 from hack.harness.node_processes import first_processes
+from hack.harness.pinning_waits import seconds_until_pinned
 from hack.localcluster import LocalCluster, Options
 
 MIB = 2**20

@@ -25,9 +25,10 @@ from agents.node.pinning.hierarchy import find_hierarchy
 from agents.node.pinning.status_writer import INTERVAL_SECONDS
 from berth.api.labels import LABEL_INTERFERENCE_CLASS
 from berth.api.socketstatus import AGENT_CONDITIONS, API_VERSION, PLACEMENT_MANAGER
-from hack.harness.assigned_pods import assignments, seconds_until_pinned, start
+from hack.harness.assigned_pods import assignments, start
 from hack.harness.cluster import eventually
 from hack.harness.pinned_node import apply, daemon_set, manifests, prepare, rolled_out, running
+from hack.harness.pinning_waits import seconds_until_pinned
 from hack.localcluster import LocalCluster, Options
 from tests.support.pinning_stand import SOCKETS, two_sockets
 from tests.support.real_nodes import bring_back, processes_on, require_real_nodes

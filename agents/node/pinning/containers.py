@@ -16,16 +16,18 @@ from agents.node.pinning.cgroup_paths import CgroupPathError, container_path, ma
 from agents.node.pinning.cpuset import PROC, Cpuset, CpusetError, is_in_effect, read_cpuset
 from agents.node.pinning.cri import Container, CriError, Place, RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy
-from agents.node.pinning.whose import container_name
+from agents.node.pinning.whose import container_name, kinds
 
 log = structlog.get_logger(__name__)
 
-ASK_SECONDS: Final = 0.5
+ASK_SECONDS: Final = 0.25
 """How long the runtime is asked in one round where containers are. Those that are left are found by their cgroups, and
 asked about in later rounds: a runtime that takes a tenth of a second for each has a hundred pods wait for ten."""
 LIST_SECONDS: Final = 0.25
 """How long a round waits for the runtime to say which containers run. One that takes seconds, as while it starts a
 hundred, is waited for in later rounds; meanwhile those are found that are surely containers of their pods."""
+MOUNTS_SECONDS: Final = 0.1
+"""How long is looked in one round at what is mounted in containers that are not known otherwise to be such."""
 STALE_SECONDS: Final = 10.0
 """How long ago it may have been asked what it says."""
 _LATE: Final = "it has not said yet which containers run"
@@ -186,9 +188,10 @@ class Containers:
         self._beat()
         self._unanswered.discard(container)
         try:
-            return await self._runtime.place(container)
+            return await self._runtime.place(container, hurry=True)
         except CriError as error:
-            log.info("container not asked about", container=container, error=str(error))
+            if not error.awaited:
+                log.info("container not asked about", container=container, error=str(error))
             if not error.answered:
                 self._unanswered.add(container)
             return Place("", 0)
@@ -214,21 +217,41 @@ class Containers:
             for identity, path in others.items()
             if (cgroup := self._hierarchy.stated(path)) is not None
         }
-        unsure = {}
+        unsure, pods = {}, dict[str, dict[str, Path]]()
         for uid, identity, cgroup in self._hierarchy.containers_of(pod_uids):
-            before = self._known.get(identity) or self._early.get(identity)
-            name = None if before else container_name(cgroup, uid, proc=self._proc)
-            if before is not None:
-                located[identity] = before
-            elif name is not None:
-                located[identity] = self._early[identity] = Located(
-                    Container(identity, uid, name or identity[:12]), cgroup, 0
-                )
-            else:
-                unsure[identity] = Located(Container(identity, uid, identity[:12]), cgroup, 0)
+            pods.setdefault(uid, {})[identity] = cgroup
+        end = self._clock() + MOUNTS_SECONDS
+        for uid, cgroups in pods.items():
+            for identity, name in self._names(uid, cgroups, end).items():
+                found = self._known.get(identity) or self._early.get(identity)
+                found = found or Located(Container(identity, uid, name or identity[:12]), cgroups[identity], 0)
+                if name is None:
+                    unsure[identity] = found
+                else:
+                    located[identity] = found
+                    if identity not in self._known:
+                        self._early[identity] = found
         self._tells = self._tells or bool(self._early)
         taken = others.keys() if sure or self._tells else unsure.keys()
         return list((located | {key: each for key, each in unsure.items() if key in taken}).values())
+
+    def _names(self, uid: str, cgroups: Mapping[str, Path], end: float) -> dict[str, str | None]:
+        """Names of a pod's containers, by ID: empty of one that is surely one; None: it may hold the pod's namespaces.
+
+        What surely does so is not among them. At what is mounted is looked until `end`.
+        """
+        names: dict[str, str | None] = {key: "" for key in cgroups if key in self._known or key in self._early}
+        new = cgroups.keys() - names.keys()
+        if new:
+            found = kinds(cgroups, proc=self._proc)
+            for identity in new - found.sandboxes:
+                if identity in found.containers:
+                    names[identity] = ""
+                elif self._clock() < end:
+                    names[identity] = container_name(cgroups[identity], uid, proc=self._proc)
+                else:
+                    names[identity] = None
+        return names
 
     def _read(self, located: list[Located], known: Mapping[str, Cpuset]) -> Cpusets:
         found, version = Cpusets({}, {}), self._hierarchy.version

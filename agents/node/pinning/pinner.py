@@ -156,6 +156,7 @@ class Pinner:
 
         What the runtime does not take stays in the journal for the next agent, or for ``berth-agent restore``.
         """
+        await self._writer.settled()
         entries = list(self._journal.entries.values())
         end = self._clock() + GIVE_BACK_SECONDS
         for outcome in await self._give_back(entries, careful=careful, asking=lambda: self._clock() < end):
@@ -312,6 +313,8 @@ class Pinner:
                 self._untold.later(key, self._clock())
                 log.info("the runtime was not told of a container's CPUs", container=key, problem=str(error))
                 continue
+            if written.awaited:
+                return
             if not written.answered:
                 self._untold.rest(self._clock())
                 return
@@ -321,7 +324,8 @@ class Pinner:
     async def _give(self, each: Located, decision: Decision, *, ask: bool = True) -> Written:
         """Give a container its CPUs, and keep in mind whether the runtime has heard of it."""
         key = each.container.id
-        written = await self._writer.write(Target(key, each.cgroup, decision.cpus, decision.mems), ask=ask)
+        target = Target(key, each.cgroup, decision.cpus, decision.mems)
+        written = await self._writer.write(target, ask=ask, hurry=True)
         self._untold.note(key, written, self._clock())
         return written
 

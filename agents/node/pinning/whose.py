@@ -1,25 +1,59 @@
-"""Whose container a process is in, by the files that the kubelet mounts into it, for when the runtime takes its time.
+"""Whose container a process is in, by what the runtime and the kubelet did to it, for when the runtime takes its time.
+
+The process that holds a pod's namespaces is the last of its pod that the kernel ends for want of memory: runtimes give
+it ``oom_score_adj`` -998 (``defaultSandboxOOMAdj`` of containerd, ``PodInfraOOMAdj`` of CRI-O), and the kubelet has
+containers have -997, 2 to 999 or 1000 by their class (``pkg/kubelet/qos/policy.go``). A runtime that may not go so low
+gives it the lowest that it may, and so it does with containers that were to have less. It takes microseconds to read.
 
 Into each container of a pod the kubelet mounts files of the pod's own directory: ``pods/UID/containers/NAME/...`` for
 what it says when it ends, ``pods/UID/etc-hosts``. The runtime mounts none of them into the container that holds the
-pod's namespaces, whose cgroup looks like all others.
+pod's namespaces, whose cgroup looks like all others. To read that takes up to seconds while a hundred containers start:
+the kernel lets nobody see mounts while others mount.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from agents.node.pinning.cpuset import PROC
 
+SANDBOX_SCORE: Final = -998
+"""``oom_score_adj`` of what holds a pod's namespaces, where the runtime may go so low."""
 _ROOT: Final = re.compile(r".*/pods/([^/]+)/(?:containers/([^/]+)/[^/]+|etc-hosts)")
 _PROCESSES: Final = 4
 """Processes of a cgroup that are looked at; the first may be about to end."""
 _INSIDE: Final = 16
 """Cgroups that are searched for them."""
+
+
+class Kinds(NamedTuple):
+    """Cgroups of one pod, by their IDs."""
+
+    containers: frozenset[str]
+    """those of its containers"""
+    sandboxes: frozenset[str]
+    """those that hold its namespaces"""
+
+
+def kinds(cgroups: Mapping[str, Path], *, proc: Path = PROC) -> Kinds:
+    """Tell the containers of a pod from what holds its namespaces, by when the kernel ends them; some in neither.
+
+    Args:
+        cgroups: all cgroups of the pod, by ID.
+        proc: where processes are.
+    """
+    scores = {key: score for key, cgroup in cgroups.items() if (score := _oom_score(cgroup, proc)) is not None}
+    least = min(scores.values(), default=SANDBOX_SCORE)
+    return Kinds(
+        frozenset(key for key, score in scores.items() if score > least),
+        frozenset(key for key, score in scores.items() if score <= SANDBOX_SCORE),
+    )
 
 
 def container_name(cgroup: Path, pod_uid: str, *, proc: Path = PROC) -> str | None:
@@ -36,6 +70,14 @@ def container_name(cgroup: Path, pod_uid: str, *, proc: Path = PROC) -> str | No
         if found:
             break
     return found
+
+
+def _oom_score(cgroup: Path, proc: Path) -> int | None:
+    """What the kernel adds for the first process of a cgroup that tells; None: none does."""
+    for pid in _processes(cgroup):
+        with contextlib.suppress(OSError, ValueError):  # it has ended, or is not to be seen
+            return int((proc / pid / "oom_score_adj").read_text())
+    return None
 
 
 def _processes(cgroup: Path) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from agents.node.pinning import kubelet_state, sockets
 from agents.node.pinning.containers import LIST_SECONDS, Containers
-from agents.node.pinning.cri import RuntimeClient
+from agents.node.pinning.cri import PATIENCE_SECONDS, RuntimeClient
 from agents.node.pinning.hierarchy import HierarchyError, find_hierarchy
 from agents.node.pinning.journal import Journal, JournalError, JournalLockedError
 from agents.node.pinning.pinner import Pinner
@@ -58,7 +58,7 @@ class Workplace:
         self._settings = settings
         self._beat = beat
         self._clock = clock
-        self._runtime = RuntimeClient(settings.runtime)
+        self._runtime = RuntimeClient(settings.runtime, patience=PATIENCE_SECONDS)
         self._journal: Journal | None = None
         self._containers: Containers | None = None
         self._online = ""

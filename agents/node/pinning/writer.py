@@ -49,6 +49,8 @@ class Written(NamedTuple):
     """why the runtime may set others with a later update; empty: it will not"""
     answered: bool = True
     """whether the runtime has heard of it, and said something"""
+    awaited: bool = False
+    """whether it may still say something"""
 
 
 class CpusetWriter:
@@ -66,43 +68,54 @@ class CpusetWriter:
         self._version = version
         self._beat = beat
 
-    async def write(self, target: Target, *, ask: bool = True) -> Written:
+    async def write(self, target: Target, *, ask: bool = True, hurry: bool = False) -> Written:
         """Give a container its CPUs and NUMA nodes, and return how it got them.
 
         Args:
             target: the container, and what it is to have.
             ask: whether to ask the runtime, which may take seconds; otherwise the cgroup is written.
+            hurry: wait a short time for the runtime before the cgroup is written; whoever writes the same soon gets
+                the answer that came later.
 
         Raises:
             CpusetError: the kernel refuses; or the container has ended (:attr:`CpusetError.gone`).
             NotInEffectError: nobody refused, and the container has other CPUs all the same.
         """
         try:
-            return await self._write(target, ask)
+            return await self._write(target, ask=ask, hurry=hurry)
         finally:
             self._beat()
 
-    async def _write(self, target: Target, ask: bool) -> Written:
+    async def settled(self) -> None:
+        """Wait until the runtime gives no container other CPUs any more that it was asked to give."""
+        await self._runtime.settled()
+
+    async def _write(self, target: Target, *, ask: bool, hurry: bool) -> Written:
         if self._version is Version.V1 and await asyncio.to_thread(has_inside, target.cgroup):
             # Runtimes write the container's cgroup alone: those inside keep it from fewer CPUs, and do not get more.
             await asyncio.to_thread(write_cpuset, target.cgroup, self._version, target.cpus, target.mems)
-        refused = await self._by_runtime(target) if ask else CriError("there was no time to ask", answered=False)
-        found = await asyncio.to_thread(read_cpuset, target.cgroup, self._version)
-        if refused is None and found.effective_cpus == target.cpus and found.effective_mems <= target.mems:
-            return Written(Way.RUNTIME)
+        fresh, refused = False, CriError("there was no time to ask", answered=False) if not ask else None
+        while ask and not fresh:
+            fresh, refused = await self._by_runtime(target, hurry=hurry)
+            found = await asyncio.to_thread(read_cpuset, target.cgroup, self._version)
+            if refused is None and found.effective_cpus == target.cpus and found.effective_mems <= target.mems:
+                return Written(Way.RUNTIME)
         await asyncio.to_thread(write_cpuset, target.cgroup, self._version, target.cpus, target.mems)
         found = await asyncio.to_thread(read_cpuset, target.cgroup, self._version)
         if found.effective_cpus != target.cpus:
             wanted, has = format_cpulist(target.cpus), format_cpulist(found.effective_cpus)
             raise NotInEffectError(f"{target.cgroup}: asked for CPUs {wanted}, has {has or 'none'}")
         unsettled = "" if refused is None or refused.unknown else str(refused)
-        return Written(Way.DIRECT, unsettled, answered=refused is None or refused.answered)
+        answered, awaited = (True, False) if refused is None else (refused.answered, refused.awaited)
+        return Written(Way.DIRECT, unsettled, answered=answered, awaited=awaited)
 
-    async def _by_runtime(self, target: Target) -> CriError | None:
-        """Ask the runtime; what it answers if it does not do so."""
+    async def _by_runtime(self, target: Target, *, hurry: bool) -> tuple[bool, CriError | None]:
+        """Ask the runtime; whether it says no more than before, and what it answers if it does not do so.
+
+        It may have done so a while ago, when it was asked the same and took its time, and others something else since.
+        """
         try:
             cpus, mems = format_cpulist(target.cpus), format_cpulist(target.mems)
-            await self._runtime.set_cpuset(target.container, cpus, mems)
+            return await self._runtime.set_cpuset(target.container, cpus, mems, hurry=hurry), None
         except CriError as error:
-            return error
-        return None
+            return True, error

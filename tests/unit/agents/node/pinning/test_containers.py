@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.node.pinning.containers import ASK_SECONDS, STALE_SECONDS, Containers
+from agents.node.pinning.containers import ASK_SECONDS, MOUNTS_SECONDS, STALE_SECONDS, Containers
 from agents.node.pinning.cri import Container, CriError, Place, RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy, Version
+from agents.node.pinning.whose import container_name
 from tests.support.scripted_runtime import Known, ScriptedRuntime
 
 FIRST, SECOND, OTHER = "a" * 64, "b" * 64, "c" * 64
@@ -137,7 +138,7 @@ class Late(RuntimeClient):
         self.asked += 1
         return await asyncio.shield(self.answers)
 
-    async def place(self, container_id: str) -> Place:
+    async def place(self, container_id: str, *, hurry: bool = False) -> Place:
         return Place("", 7)
 
     def again(self) -> None:
@@ -152,12 +153,14 @@ class Slow:
         hierarchy = Hierarchy(root / "cpuset", Version.V1)
         self.containers = Containers(self.runtime, hierarchy, clock=lambda: self.now, patience=0.05, proc=root / "proc")
 
-    def container(self, identity: str, *, uid: str = "u1", sure: bool = True) -> Path:
-        """Make a container; of one that is not sure its process tells nothing, as of what holds namespaces."""
+    def container(self, identity: str, *, uid: str = "u1", sure: bool = True, score: int | None = None) -> Path:
+        """Make a container; of one that is not sure nothing is mounted that tells, as of what holds namespaces."""
         made = cgroup(self.root / "cpuset" / "kubepods" / f"pod{uid}" / identity)
         pid = f"{sum(map(ord, identity))}"
         (made / "cgroup.procs").write_text(pid)
         (self.root / "proc" / pid).mkdir(parents=True)
+        if score is not None:
+            (self.root / "proc" / pid / "oom_score_adj").write_text(f"{score}")
         source = f"/kubelet/pods/{uid}/containers/web/1234" if sure else "/resolv.conf"
         (self.root / "proc" / pid / "mountinfo").write_text(f"1 2 3:4 {source} /f rw - ext4 /dev/a rw\n")
         return made
@@ -186,6 +189,34 @@ async def test_while_the_runtime_is_late_those_are_found_that_are_surely_contain
     slow.runtime.answers.set_result((Container(FIRST, "u1", "web"), Container(OTHER, "u2", "web")))
     assert await slow.found() == {FIRST: "web"}
     assert (slow.containers.late, slow.containers.silence, slow.runtime.asked) == (False, "", 1)
+
+
+async def test_what_the_kernel_ends_sooner_is_a_container_whatever_is_mounted(
+    slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To look at mounts takes seconds while many start, and is not needed."""
+    monkeypatch.setattr("agents.node.pinning.containers.container_name", lambda *_, **__: pytest.fail("looked"))
+    slow.container(FIRST, sure=False, score=1000)
+    slow.container(SECOND, sure=False, score=-998)
+    assert await slow.found() == {FIRST: FIRST[:12]}
+    slow.runtime.answers.set_exception(CriError("it hangs", answered=False))
+    assert await slow.found() == {FIRST: FIRST[:12]}, "what holds the namespaces is none while the runtime is silent"
+
+
+async def test_mounts_are_looked_at_a_short_time_in_each_round(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    def slowly(cgroup: Path, uid: str, *, proc: Path) -> str | None:
+        slow.now += MOUNTS_SECONDS / 2
+        looked.append(cgroup.name)
+        return container_name(cgroup, uid, proc=proc)
+
+    monkeypatch.setattr("agents.node.pinning.containers.container_name", slowly)
+    names = [f"{number}" * 64 for number in range(5)]
+    for name in names:
+        slow.container(name)
+    counts = [len(await slow.found()) for _ in range(4)]
+    assert (counts, sorted(looked)) == ([2, 4, 5, 5], names)
 
 
 async def test_one_that_was_found_early_stays_until_it_ends_though_the_runtime_does_not_know_it_yet(slow: Slow) -> None:

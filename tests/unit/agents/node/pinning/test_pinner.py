@@ -249,7 +249,7 @@ class SlowRuntime(CpusetWriter):
         self.answers = True
         self.refuses = ""
 
-    async def write(self, target: Target, *, ask: bool = True) -> Written:
+    async def write(self, target: Target, *, ask: bool = True, hurry: bool = False) -> Written:
         if ask:
             self.node.now += self.seconds
             if target.cpus == ONE:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.node.pinning.whose import container_name
+from agents.node.pinning.whose import container_name, kinds
 
 UID = "0c1d3c0f-3e2a-4f5b-9d6e-7a8b9c0d1e2f"
 OTHER = "11111111-2222-3333-4444-555555555555"
@@ -63,3 +63,31 @@ def test_processes_that_are_in_cgroups_inside(tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "mountinfo").write_text(line(LOG))
     assert container_name(tmp_path / "c", UID, proc=tmp_path) == "web"
+
+
+@pytest.mark.parametrize(
+    ("scores", "containers", "sandboxes"),
+    [
+        pytest.param({"s": -998, "c": -997}, "c", "s", id="guaranteed"),
+        pytest.param({"s": -998, "c": 2, "d": 999}, "cd", "s", id="burstable, two containers"),
+        pytest.param({"s": -998, "c": 1000}, "c", "s", id="best effort"),
+        pytest.param({"s": 0, "c": 1000}, "c", "", id="a runtime that may not go below 0"),
+        pytest.param({"s": 0, "c": 0}, "", "", id="the same, and the container was to have less"),
+        pytest.param({"s": -998}, "", "s", id="before there are containers"),
+        pytest.param({"c": 1000}, "", "", id="a runtime without a process for namespaces"),
+        pytest.param({"s": -998, "c": -998}, "", "sc", id="as the runtime's own process has it, for a moment"),
+        pytest.param({"s": None, "c": 1000}, "", "", id="one has ended"),
+        pytest.param({"s": "many", "c": 1000, "d": 2}, "c", "", id="nonsense"),
+        pytest.param({}, "", "", id="nothing"),
+    ],
+)
+def test_kinds(tmp_path: Path, scores: dict[str, int | str | None], containers: str, sandboxes: str) -> None:
+    for name, score in scores.items():
+        pid = f"{ord(name)}"
+        for directory in (tmp_path / name, tmp_path / pid):
+            directory.mkdir()
+        (tmp_path / name / "cgroup.procs").write_text(f"1\n{pid}\n")
+        if score is not None:
+            (tmp_path / pid / "oom_score_adj").write_text(f"{score}\n")
+    found = kinds({name: tmp_path / name for name in scores}, proc=tmp_path)
+    assert found == (frozenset(containers), frozenset(sandboxes))

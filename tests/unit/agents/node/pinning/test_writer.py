@@ -10,7 +10,8 @@ import pytest
 
 from agents.node.pinning.cri import HUNG_SECONDS, RuntimeClient
 from agents.node.pinning.hierarchy import Version
-from agents.node.pinning.writer import CpusetWriter, NotInEffectError, Target, Way
+from agents.node.pinning.writer import CpusetWriter, NotInEffectError, Target, Way, Written
+from tests.support.scripted_runtime import Known, ScriptedRuntime
 
 CPUS, MEMS = frozenset({1}), frozenset({0})
 
@@ -59,7 +60,7 @@ async def test_what_is_not_in_effect_afterwards_is_told(tmp_path: Path, cgroup: 
 async def test_without_time_nobody_is_asked(tmp_path: Path, cgroup: Path) -> None:
     writer = CpusetWriter(RuntimeClient(tmp_path / "none.sock"), Version.V1)
     written = await writer.write(Target("c", cgroup, CPUS, MEMS), ask=False)
-    assert written == (Way.DIRECT, "there was no time to ask", False)
+    assert written == (Way.DIRECT, "there was no time to ask", False, False)
 
 
 async def test_nobody_is_asked_twice_at_once(tmp_path: Path, cgroup: Path) -> None:
@@ -71,3 +72,28 @@ async def test_nobody_is_asked_twice_at_once(tmp_path: Path, cgroup: Path) -> No
         target = Target("c", cgroup, CPUS, MEMS)
         found = await asyncio.gather(writer.write(target), writer.write(target))
         assert [written.way for written in found] == [Way.DIRECT, Way.DIRECT]
+
+
+async def test_what_was_done_late_and_is_so_no_more_is_asked_again(tmp_path: Path, cgroup: Path) -> None:
+    """The runtime did what it was asked after its time, and somebody set something else since."""
+    runtime = ScriptedRuntime(tmp_path / "s.sock", {"c": Known("u", cgroup, "/kubepods/c")})
+    await runtime.start()
+    runtime.gate.clear()
+    client = RuntimeClient(tmp_path / "s.sock", patience=0.02)
+    writer, target = CpusetWriter(client, Version.V1), Target("c", cgroup, CPUS, MEMS)
+    written = await writer.write(target, hurry=True)
+    assert (written.way, written.answered, written.awaited) == (Way.DIRECT, False, True)
+    assert "no answer yet" in written.unsettled
+    runtime.gate.set()
+    await writer.settled()
+    for name in ("cpuset.cpus", "cpuset.effective_cpus"):
+        (cgroup / name).write_text("0")
+
+    def in_effect() -> None:
+        (cgroup / "cpuset.effective_cpus").write_text("1")
+
+    runtime.before_update = in_effect
+    assert await writer.write(target) == Written(Way.RUNTIME)
+    assert runtime.asked == ["UpdateContainerResources"] * 2
+    client.close()
+    await runtime.stop()
