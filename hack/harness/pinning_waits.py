@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -73,12 +73,18 @@ def _container_with(top: str, uid: str, cpus: frozenset[int]) -> str | None:
     return None
 
 
-async def _started(socket: Path, containers: Iterable[str]) -> dict[str, float]:
-    """When the runtime says that it started each container, in seconds since 1970."""
+async def _started(socket: Path, containers: Collection[str]) -> dict[str, float]:
+    """When the runtime started each container, in seconds since 1970; asked until it says so."""
     request, answer = _MESSAGES("ContainerStatusRequest"), _MESSAGES("ContainerStatusResponse")
     channel = Channel(path=str(socket))
     ask: UnaryUnaryMethod[Any, Any] = UnaryUnaryMethod(channel, f"{SERVICE}/ContainerStatus", request, answer)
+    found: dict[str, float] = {}
     try:
-        return {each: (await ask(request(container_id=each))).status.started_at / 1e9 for each in containers}
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            while left := [each for each in containers if not found.get(each)]:
+                # One that has its CPUs may be about to be started.
+                found |= {each: (await ask(request(container_id=each))).status.started_at / 1e9 for each in left}
+                await asyncio.sleep(LOOK_SECONDS)
+        return found
     finally:
         channel.close()
