@@ -26,8 +26,10 @@ from tests.support.pinning_stand import SOCKETS
 ALL = everything()
 PATIENCE = 0.1
 """Seconds that a round waits for the runtime to say what runs."""
+HURRY = 0.02
+"""Seconds that it waits for an answer about a container while it has more to do."""
 ANSWERED = 60.0
-"""The same where it says so, however busy the machine is."""
+"""The first where it says so, however busy the machine is."""
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ class Crowd:
         self.wanted: dict[int, int | None] = {}
         self.containers: dict[int, Container] = {}
         self.sandboxes: dict[int, Path] = {}
-        self.pinner: Pinner = node.agent(patience=PATIENCE)
+        self.pinner: Pinner = node.agent(patience=PATIENCE, hurry=HURRY)
         self.log: list[str] = []
 
     def wishes(self) -> tuple[PodWish, ...]:
@@ -95,7 +97,7 @@ class Crowd:
             self.containers[number].set_cpus(ALL)
 
     async def runtime(self, number: int) -> None:
-        """It is slow or late, refuses, hangs about a container or altogether, or works."""
+        """It is slow or late, refuses, hangs about a container or altogether, does late what it is told, or works."""
         runtime = self.node.runtime
         self.works()
         match number:
@@ -109,6 +111,8 @@ class Crowd:
                 runtime.listing.clear()
             case 4:
                 runtime.hangs = {self.chance.choice(["ListContainers", "UpdateContainerResources", "ContainerStatus"])}
+            case 5:
+                runtime.gate.clear()
 
     def slowly(self) -> None:
         self.node.now += WRITE_SECONDS * 0.6
@@ -117,13 +121,14 @@ class Crowd:
         runtime = self.node.runtime
         runtime.before_update = lambda: None
         runtime.listing.set()
+        runtime.gate.set()
         runtime.refuses.clear()
         runtime.hangs.clear()
         runtime.hangs_about.clear()
 
     async def agent(self, _: int) -> None:
         """It is killed, and another one starts."""
-        self.pinner = self.node.agent(patience=PATIENCE)
+        self.pinner = self.node.agent(patience=PATIENCE, hurry=HURRY)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -132,7 +137,7 @@ async def test_whatever_happens_each_has_what_is_wanted_and_the_runtime_knows_it
     for _ in range(40):
         await crowd.happens()
     crowd.works()
-    node.containers._patience = ANSWERED
+    node.containers._patience = node.client._patience = ANSWERED
     for after in (HUNG_SECONDS, QUIET_SECONDS, *[LOOK_SECONDS] * (2 * crowd.PODS)):
         await crowd.round(after)
     told = "; ".join(crowd.log)

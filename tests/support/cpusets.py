@@ -23,8 +23,8 @@ SLEEP: Final = ("sleep", "600")
 
 
 def pod_uid(number: int) -> str:
-    """UID of a pod of tests."""
-    return str(uuid.UUID(int=number))
+    """UID of a pod of tests: its own in each process, as tests beside it have cgroups in the same hierarchy."""
+    return str(uuid.UUID(int=(os.getpid() << 64) + number))
 
 
 @dataclass

@@ -78,11 +78,19 @@ class Rounds:
         _, cgroup = self.room.container(number)
         return cgroup
 
-    def agent(self, hierarchy: Hierarchy | None = None, *, patience: float | None = None) -> Pinner:
-        """What pins, with the journal of the one before; it waits so long for the runtime to say what runs."""
+    def agent(
+        self, hierarchy: Hierarchy | None = None, *, patience: float | None = None, hurry: float | None = None
+    ) -> Pinner:
+        """What pins, with the journal of the one before.
+
+        Args:
+            hierarchy: where cgroups are.
+            patience: seconds that it waits for the runtime to say what runs.
+            hurry: seconds that it waits for an answer about a container while there is more to do.
+        """
         self.leave()
         found = hierarchy or self.room.hierarchy
-        client = ScriptedClient(self.runtime, clock=lambda: self.now)
+        client = ScriptedClient(self.runtime, clock=lambda: self.now, patience=hurry)
         journal = Journal.open(self.directory / "journal")
         containers = Containers(client, found, clock=lambda: self.now, patience=patience)
         self.opened.append((journal, client, containers))
@@ -98,6 +106,11 @@ class Rounds:
     def containers(self) -> Containers:
         """What the agent finds containers with."""
         return self.opened[-1][2]
+
+    @property
+    def client(self) -> ScriptedClient:
+        """What the agent asks the runtime with."""
+        return self.opened[-1][1]
 
     async def runtime_ends(self) -> None:
         """Have nobody listen at the runtime's socket any more."""

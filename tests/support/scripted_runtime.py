@@ -87,8 +87,9 @@ class ScriptedRuntime:
         await asyncio.gather(*self._updates, return_exceptions=True)
 
     def says_nothing(self, method: str, request: Any) -> bool:
-        """Whether a call is never answered."""
-        return method in self.hangs or getattr(request, "container_id", "") in self.hangs_about
+        """Whether a call is never answered, or as late as it pleases the test."""
+        shut = method == "UpdateContainerResources" and not self.gate.is_set()
+        return shut or method in self.hangs or getattr(request, "container_id", "") in self.hangs_about
 
     def __mapping__(self) -> dict[str, Handler]:
         """Methods by path, as gRPC servers are asked for them."""
@@ -112,7 +113,7 @@ class ScriptedRuntime:
         async def serve(stream: Any) -> None:
             request = await stream.recv_message()
             self.asked.append(name)
-            if self.says_nothing(name, request):
+            if name in self.hangs or getattr(request, "container_id", "") in self.hangs_about:
                 await asyncio.Event().wait()
             if name in self.refuses:
                 raise self.refuses[name]
@@ -168,9 +169,9 @@ class ScriptedRuntime:
 class ScriptedClient(RuntimeClient):
     """Knows which calls are never answered, and waits long for the others alone; one call at a time."""
 
-    def __init__(self, runtime: ScriptedRuntime, *, clock: Callable[[], float]) -> None:
-        """Ask a runtime; `clock` is in monotonic seconds."""
-        super().__init__(runtime.socket, clock=clock)
+    def __init__(self, runtime: ScriptedRuntime, *, clock: Callable[[], float], patience: float | None = None) -> None:
+        """Ask a runtime; `clock` is in monotonic seconds; `patience` as that of the client."""
+        super().__init__(runtime.socket, clock=clock, patience=patience)
         self._runtime = runtime
 
     async def _call(self, method: str, request: Any, answer: str) -> Any:

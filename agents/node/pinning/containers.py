@@ -102,9 +102,9 @@ class Containers:
 
     def close(self) -> None:
         """Wait for the runtime no more."""
-        if self._listing is not None:
-            self._listing.cancel()
-            self._listing = None
+        if self._listing is not None and not self._listing.cancel() and not self._listing.cancelled():
+            self._listing.exception()  # it has one, and nobody is to complain that it was not looked at
+        self._listing = None
 
     async def of(self, pod_uids: frozenset[str], others: Mapping[str, str]) -> list[Located]:
         """Return the containers of these pods, and others by ID, as far as they run and have a cgroup.
