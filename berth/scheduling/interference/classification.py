@@ -23,6 +23,8 @@ MOST: Final = 999
 """Greatest slowdown that is believed."""
 _REACH: Final = 1.5
 """Whiskers end within this many interquartile ranges of the box."""
+_ROUNDING: Final = 1e-9
+"""Sums differ in their last places: a slowdown that is just where whiskers may end is no outlier."""
 
 Times = Mapping[str, Sequence[float]]
 """Run times by workload, one or more of each, in seconds."""
@@ -116,7 +118,7 @@ def spread(values: Iterable[float]) -> Spread | None:
     if not ordered:
         return None
     first, middle, third = (_quantile(ordered, share) for share in (0.25, 0.5, 0.75))
-    reach = _REACH * (third - first)
+    reach = _REACH * (third - first) + _ROUNDING
     return Spread(
         values=tuple(ordered),
         lower_whisker=min(value for value in ordered if value >= first - reach),

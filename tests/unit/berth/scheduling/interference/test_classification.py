@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from berth.scheduling.interference.classification import Classification, classify, slowdowns, spread
@@ -93,6 +94,25 @@ def test_quartiles_are_those_of_linear_interpolation(values: list[float]) -> Non
     assert quartiles == pytest.approx(tuple(np.percentile(values, [25, 50, 75])))
     assert found.values[0] <= found.lower_whisker <= found.whisker <= found.values[-1]
     assert {found.lower_whisker, found.whisker} <= set(values)
+
+
+@given(st.lists(st.integers(20, 40).map(lambda twentieths: twentieths / 20), min_size=1, max_size=12))
+@example([1.0, 1.05, 1.05, 1.15, 1.15, 1.3])
+def test_whiskers_are_those_of_exact_figures(values: list[float]) -> None:
+    """Slowdowns have three places, so that many are just where a whisker may end."""
+    exact = sorted(Fraction(round(1000 * value), 1000) for value in values)
+
+    def quartile(number: int) -> Fraction:
+        place = Fraction(number * (len(exact) - 1), 4)
+        below = int(place)
+        return exact[below] + (place - below) * (exact[min(below + 1, len(exact) - 1)] - exact[below])
+
+    first, third = quartile(1), quartile(3)
+    reach = Fraction(3, 2) * (third - first)
+    within = [float(value) for value in exact if first - reach <= value <= third + reach]
+    found = spread(values)
+    assert found is not None
+    assert (found.lower_whisker, found.whisker) == (within[0], within[-1])
 
 
 def test_repeated_runs_count_by_their_median() -> None:
