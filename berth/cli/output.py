@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from enum import StrEnum
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import typer
 import yaml
@@ -20,6 +21,28 @@ class Output(StrEnum):
     table = "table"
     yaml = "yaml"
     json = "json"
+
+
+class Dumper(yaml.CSafeDumper):
+    """Writes texts in quotes that other readers take for something else.
+
+    The library follows YAML 1.1 as it reads it. That of kubectl takes y and n for answers, 1e3 and 089 for numbers, and
+    0o7 as YAML 1.2 does: an object of such a name would be refused.
+    """
+
+
+_OTHERS: Final = (
+    ("bool", "[yYnN]", "yYnN"),
+    ("float", r"[-+]?(\.[0-9_]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9_]+)?", "-+.0123456789"),
+    ("int", "[-+]?0([oO]?[0-7_]+|[xX][0-9a-fA-F_]+|[bB][01_]+)", "-+0"),
+)
+for _type, _form, _first in _OTHERS:
+    Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{_type}", re.compile(rf"(?:{_form})\Z"), list(_first))
+
+
+def yaml_of(documents: Iterable[Mapping[str, Any]]) -> str:
+    """Documents as YAML that every reader takes for the same."""
+    return yaml.dump_all(documents, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 def colored(stream: IO[str] | None) -> bool:
@@ -37,7 +60,7 @@ def print_document(document: Mapping[str, Any], output: Output, table: Callable[
     if output is Output.json:
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     elif output is Output.yaml:
-        text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=120)
+        text = yaml_of([document])
     else:
         text = table()
     print_text(text)

@@ -38,6 +38,19 @@ def test_profiles_of_published_run_times_apply(kubectl: Kubectl, tmp_path: Path)
     assert line[:8] == ["soplex2", "soplex2", "D", "1.294", "1.212", "1.200", "CoRun", "18"]
 
 
+def test_profiles_of_workloads_with_odd_names_apply(kubectl: Kubectl) -> None:
+    """Names that other readers of YAML take for numbers and answers, and that are no names of objects."""
+    names = ["1e3", "y", "089", "0o7", "spec..lbm", "lbm.-_v2", "Ab C"]
+    runs = [f"{name},,10\n" for name in names] + [f"{one},{two},11\n" for one in names for two in names]
+    text = "workload,beside,seconds\n" + "".join(runs)
+    kubectl("apply", "-f", "-", input=CliRunner().invoke(app, ["classify", "-", "-o", "profiles"], input=text).stdout)
+    wanted = ["089", "0o7", "1e3", "ab-c", "lbm.v2", "spec.lbm", "y"]
+    for name in wanted:
+        spec = kubectl.get("wp", name)["spec"]
+        assert spec["targetRef"]["name"] == name
+        assert sorted(each["beside"] for each in spec["slowdowns"]) == wanted
+
+
 def test_the_example_applies_without_a_warning(kubectl: Kubectl) -> None:
     example = str(REPOSITORY / "examples" / "interference" / "workloadprofiles.yaml")
     kubectl("apply", "--validate=strict", "-f", example)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import shutil
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-import yaml
 
+from berth.api.text import listed, printable
 from berth.cli.commands import UnreadableFileError, fail, read_file
-from berth.cli.output import Output, colored, print_document, print_text
+from berth.cli.output import Output, colored, print_document, print_text, yaml_of
 
 UNCLASSIFIED: Final = 3
 """Exit status: the class of a workload is not known."""
@@ -72,7 +73,8 @@ def classify(
         found = classification.classify(classification.slowdowns(times.alone, times.beside), limit)
         if output is Form.profiles:
             wanted = profiles.profiles(found, limit, namespace=namespace, measured=_written(file))
-            print_text(yaml.safe_dump_all(wanted, sort_keys=False, allow_unicode=True))
+            print_text(yaml_of(wanted))
+            _tell_left_out([item.workload for item in found if item.interference_class is None])
         else:
             answer = documents.classification_document(found, times, limit)
             width = shutil.get_terminal_size((110, 24)).columns
@@ -88,6 +90,13 @@ def classify(
         fail(f"berth classify: {file}: {error}")
     if any(item.interference_class is None for item in found):
         raise typer.Exit(UNCLASSIFIED)
+
+
+def _tell_left_out(workloads: Sequence[str]) -> None:
+    """Say beside the profiles whose are missing: in a pipe the exit status is not seen."""
+    if workloads:
+        text = f"no profile of {listed(workloads)}, whose class is not known; the table says what is missing"
+        typer.echo(printable(f"berth classify: {text}"), err=True)
 
 
 def _written(file: str) -> datetime | None:

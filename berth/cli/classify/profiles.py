@@ -53,7 +53,9 @@ def object_names(workloads: Iterable[str]) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     for workload in workloads:
-        name = _FOREIGN.sub("-", workload.lower()).strip("-.")
+        # Each part between dots has to begin and end with a letter or digit.
+        parts = (part.strip("-") for part in _FOREIGN.sub("-", workload.lower()).split("."))
+        name = ".".join(filter(None, parts))
         if not name or len(name) > MAX_NAME:
             raise ValueError(f"{workload!r} gives no name of an object; rename it in the file")
         twin = next((other for other, own in names.items() if own == name), None)

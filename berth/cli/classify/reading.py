@@ -74,17 +74,22 @@ def _read_csv(text: str) -> RunTimes:
 
 def _read_json(text: str) -> RunTimes:
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_once)
+    except RunTimesError:
+        raise
     except (ValueError, RecursionError) as error:
         raise RunTimesError(f"no JSON: {error}") from error
     times = RunTimes()
     for workload, values in _fields(document, ALONE).items():
+        _named(workload, ALONE, "workload")
         for value in _samples(values):
             _add(times, workload, "", _seconds(value, f"{ALONE}.{workload}"))
     for workload, row in _fields(document, BESIDE).items():
+        _named(workload, BESIDE, "workload")
         if not isinstance(row, Mapping):
             raise RunTimesError(f"{BESIDE}.{workload}: write a map of neighbours and seconds")
         for neighbour, values in row.items():
+            _named(neighbour, f"{BESIDE}.{workload}", "neighbour")
             for value in _samples(values):
                 _add(times, workload, neighbour, _seconds(value, f"{BESIDE}.{workload}.{neighbour}"))
     return times
@@ -95,6 +100,21 @@ def _fields(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise RunTimesError(f"{name}: write a map of workloads")
     return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON whose names differ: of two alike the library drops the first without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
+        raise RunTimesError(f"{name!r} stands twice in one object; write a list of several runs")
+    return found
+
+
+def _named(name: str, where: str, what: str) -> None:
+    """See that something has a name: without one, a run beside a neighbour is a run alone."""
+    if not name.strip():
+        raise RunTimesError(f"{where}: {name!r} is no name of a {what}")
 
 
 def _samples(values: Any) -> list[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from berth.api.interference import InterferenceClass
+from berth.api.text import printable
 from berth.cli.plan.tables import Page
 from berth.scheduling.interference.pairing import NEIGHBOURS
 
@@ -73,13 +74,13 @@ def plot_lines(document: Mapping[str, Any], width: int) -> list[str]:
     values = [limit, 1.0]
     for found in spreads:
         values += [found["lowerWhisker"], found["slowdown"], *found["outliers"]]
-    names = [item["workload"] for item in document["workloads"]]
+    names = [printable(item["workload"]) for item in document["workloads"]]
     label = min(_WIDEST_NAME, max(map(len, names)))
     room = max(_MIN_PLOT, width - label - len("  suffers  "))
     scale = _Scale(min(values), max(values), room)
     lines = []
-    for item in document["workloads"]:
-        for heading, (word, name) in zip((item["workload"], ""), _SIDES, strict=True):
+    for item, own in zip(document["workloads"], names, strict=True):
+        for heading, (word, name) in zip((own, ""), _SIDES, strict=True):
             drawn = _drawn(item.get(name), limit, scale)
             lines.append(f"{heading[:label]:{label}}  {word:7}  {drawn}".rstrip())
     axis = scale.axis(limit)

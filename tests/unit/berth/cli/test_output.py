@@ -1,4 +1,4 @@
-"""When answers are coloured."""
+"""When answers are coloured, what YAML has in quotes, and answers that cannot be written."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import io
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
-from berth.cli.output import colored
+from berth.cli.output import colored, yaml_of
 
 
 class Terminal(io.StringIO):
@@ -37,6 +41,26 @@ def test_only_terminals_that_want_it_get_colour(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert colored(stream) is expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["y", "N", "1e3", "12345e67", "1.5E3", ".5", "-1e-3", "1_0e3", "089", "0o7", "0X1f", "0B1", "on", "017", "1_000"],
+)
+def test_texts_that_some_reader_takes_for_something_else_are_quoted(text: str) -> None:
+    assert yaml_of([{text: text}]) == f"'{text}': '{text}'\n"
+
+
+@pytest.mark.parametrize("text", ["yes-man", "no1", "e3", "1e", "470.lbm", "0o9", "0x", "n1", "1-2", "a: b"])
+def test_other_texts_are_read_back(text: str) -> None:
+    written = yaml_of([{"is": text}])
+    assert yaml.safe_load(written) == {"is": text}
+    assert ("'" in written) == (":" in text)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(), st.lists))
+def test_documents_are_read_back(value: Any) -> None:
+    assert list(yaml.safe_load_all(yaml_of([{"is": value}, {}]))) == [{"is": value}, {}]
 
 
 PRINTS = """

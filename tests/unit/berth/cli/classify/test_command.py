@@ -80,7 +80,7 @@ def test_a_limit_that_everything_is_beyond_is_refused(limit: str) -> None:
 
 def test_profiles_are_those_of_the_example() -> None:
     result = run(RUNS, "-o", "profiles")
-    assert result.exit_code == 0
+    assert (result.exit_code, result.stderr) == (0, "")
     found = {item["metadata"]["name"]: item for item in yaml.safe_load_all(result.stdout)}
     assert {name: item["spec"]["interferenceClass"] for name, item in found.items()} == {
         "search": "B",
@@ -113,7 +113,9 @@ def test_standard_input_and_what_has_no_class() -> None:
     assert ["c", "?", "?", "?", "1.000", "-0.200"] in rows
     assert "- c: no run time beside others; its sensitivity is not known" in result.stdout
     assert "- a: 1 neighbour; fewer than 4 do not tell an outlier" in result.stdout
-    manifests = yaml.safe_load_all(run("-", "-o", "profiles", text=text).stdout)
+    result = run("-", "-o", "profiles", text=text)
+    assert result.stderr.startswith("berth classify: no profile of c, whose class is not known; ")
+    manifests = yaml.safe_load_all(result.stdout)
     profiles = [WorkloadProfile.parse(item) for item in manifests]
     assert [item.metadata.name for item in profiles] == ["a", "b"]
     assert all(item.spec.measured_time is None for item in profiles)

@@ -78,6 +78,20 @@ CSV = "workload,beside,seconds\n"
             "corun_runtime_s.a.b: 'x' is no run time",
             id="text",
         ),
+        pytest.param(
+            '{"isolated_runtime_s": {"a": 5}, "corun_runtime_s": {"a": {"": 9}}}',
+            "corun_runtime_s.a: '' is no name of a neighbour",
+            id="neighbour without a name",
+        ),
+        pytest.param('{"isolated_runtime_s": {" ": 5}}', "' ' is no name of a workload", id="workload without a name"),
+        pytest.param(
+            '{"isolated_runtime_s": {"a": 5}, "corun_runtime_s": {" ": {"a": 9}}}',
+            "corun_runtime_s: ' ' is no name of a workload",
+            id="workload without a name beside another",
+        ),
+        pytest.param(
+            '{"isolated_runtime_s": {"a": 5, "b": 5, "a": 50}}', "'a' stands twice in one object", id="one twice"
+        ),
         pytest.param('{"a":' * 100_000, "no JSON", id="nested beyond measure"),
     ],
 )

@@ -47,6 +47,12 @@ def test_plots_of_any_width(width: int) -> None:
     assert "SLOWDOWNS" not in classification_page(document({"a": row}), plot=False, width=width)
 
 
+def test_names_that_command_terminals_move_nothing() -> None:
+    first, second, *_ = plot_lines(document({"a\x1b[31m": {"b": 1.5}, "b": {"a\x1b[31m": 1.5}}), 60)
+    assert first.startswith("a\\x1b[31m  suffers  ")
+    assert len(first) == len(second) <= 60
+
+
 def test_on_eighty_columns_no_figure_or_heading_is_broken() -> None:
     row = {f"libquantum{place}": 1 + place / 10 for place in range(6)}
     lines = classification_page(document({"libquantum1": row}), plot=False, width=80).splitlines()
