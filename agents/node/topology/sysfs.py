@@ -77,7 +77,7 @@ class _Reader:
 
     def _online(self, there: frozenset[int]) -> frozenset[int]:
         assumed = "CPUs that have a topology are online"
-        online = self._value(f"{CPUS}/online", parse_cpulist, assumed)
+        online = self._value(f"{CPUS}/online", _some_cpus, assumed)
         if online is None:
             online = frozenset(cpu for cpu in there if (self._root / f"{CPUS}/cpu{cpu}/topology").is_dir())
         if not online:
@@ -166,6 +166,14 @@ class _Reader:
         if assumed:
             self._assumptions.append(Assumption(file, problem, assumed))
         return None
+
+
+def _some_cpus(text: str) -> frozenset[int]:
+    """Reader of a list that is not empty: a tool that copies sysfs may leave files without text."""
+    cpus = parse_cpulist(text)
+    if not cpus:
+        raise ValueError("it names no CPU")
+    return cpus
 
 
 def _whole(least: int, greatest: int) -> Callable[[str], int]:

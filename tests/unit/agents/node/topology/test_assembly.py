@@ -149,6 +149,9 @@ def test_memory_without_cpus(tmp_path: Path) -> None:
             id="CPU of two nodes",
         ),
         pytest.param({f"{CPU}/online": None}, f"{CPU}/online", 0, "not there", "have a topology", id="no online"),
+        pytest.param(
+            {f"{CPU}/online": "\0\0"}, f"{CPU}/online", 0, "it names no CPU", "have a topology", id="empty online"
+        ),
         pytest.param({f"{CPU}/present": "x"}, f"{CPU}/present", 0, "'x' is no CPU", "all there are", id="present"),
         pytest.param(
             {f"{CPU}/cpu3/topology/die_id": "west"},
