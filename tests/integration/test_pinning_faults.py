@@ -79,6 +79,19 @@ async def test_a_status_edited_by_hand_is_put_right_and_a_deleted_object_made_ag
     assert agent.metric("berth_socketstatus_writes_total", outcome="written") <= written + 5
 
 
+async def test_an_agent_that_outlives_its_node_leaves_no_status_behind(node: Stand) -> None:
+    agent = node.agent()
+    node.condition("Pinned", "True", "0 pods assigned")
+    node.kubectl("delete", "node,sst", node.node)  # the garbage collector deletes what the node owned
+    told = "the agent says why it writes none"
+    eventually(lambda: list(agent.records("SocketStatus not written")), accept=lambda found: len(found) > 1, what=told)
+    node.kubectl.refused("get", "sst", node.node)
+    node.kubectl.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.node}})
+    node.condition("Pinned", "True", "0 pods assigned")
+    (owner,) = node.kubectl.get("sst", node.node)["metadata"]["ownerReferences"]
+    assert owner["uid"] == node.kubectl.get("node", node.node)["metadata"]["uid"]
+
+
 async def test_where_the_kubelet_pins_nothing_is_written_until_it_stops(node: Stand) -> None:
     _, (web,) = await node.pod("web", "B")
     node.assign(web=0)

@@ -58,7 +58,7 @@ class StatusWriter:
         """Write the status by server-side apply; an object that is not there, or no longer, is made first.
 
         Raises:
-            berth.kube.errors.ApiError: the API server refuses it.
+            berth.kube.errors.ApiError: the API server refuses it, or there is no such node.
             berth.kube.client.TRANSPORT_ERRORS: it cannot be reached.
         """
         self._last = now
@@ -67,28 +67,27 @@ class StatusWriter:
         except ApiError as error:
             if not error.not_found:
                 raise
-            await self._apply({}, owners=await self._owners())
+            await self._apply({}, owner=await self._owner())
             await self._apply({"status": status.to_api()}, subresource="status")
         self._written = status
 
     async def _apply(
-        self, body: dict[str, Any], *, subresource: str | None = None, owners: tuple[dict[str, Any], ...] = ()
+        self, body: dict[str, Any], *, subresource: str | None = None, owner: dict[str, Any] | None = None
     ) -> None:
-        metadata = {"name": self._node, **({"ownerReferences": list(owners)} if owners else {})}
+        metadata = {"name": self._node, **({"ownerReferences": [owner]} if owner else {})}
         document = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, **body}
         await self._client.apply(
             SOCKET_STATUSES, self._node, document, field_manager=FIELD_MANAGER, subresource=subresource
         )
 
-    async def _owners(self) -> tuple[dict[str, Any], ...]:
-        """The node as owner, so that the object goes with it; none while nobody has made the node."""
-        try:
-            node = await self._client.get(NODES, self._node)
-        except ApiError as error:
-            if not error.not_found:
-                raise
-            return ()
-        return ({"apiVersion": "v1", "kind": "Node", "name": self._node, "uid": node.metadata.uid},)
+    async def _owner(self) -> dict[str, Any]:
+        """The node as owner, so that the object goes with it.
+
+        Without a node none is made: an agent runs for a while after its node was deleted, and what it made then would
+        stay for ever.
+        """
+        node = await self._client.get(NODES, self._node)
+        return {"apiVersion": "v1", "kind": "Node", "name": self._node, "uid": node.metadata.uid}
 
 
 def told_lately(there: SocketStatusStatus, now: datetime) -> bool:

@@ -46,25 +46,35 @@ async def test_when_it_is_written(
     assert "spec" not in body
 
 
-@pytest.mark.parametrize("node", [True, False], ids=["with a Node", "without a Node"])
-async def test_one_that_is_not_there_is_made_first(node: bool) -> None:
-    made = False
+class Missing:
+    """An API server that has no SocketStatus until one is made; `node` is whether it has the node."""
 
-    def answer(request: Request) -> Answer:
-        nonlocal made
+    def __init__(self, *, node: bool) -> None:
+        self._made, self._node = False, node
+
+    def __call__(self, request: Request) -> Answer:
         if request.method == "GET":
-            return Answer(200, {"metadata": {"name": "n1", "uid": "u"}}) if node else refusal(404, "NotFound")
-        if request.path.startswith("/apis/berth.dev/v1alpha1/socketstatuses/n1?"):
-            made = True
-        return Answer(200, {}) if made else refusal(404, "NotFound")
+            return Answer(200, {"metadata": {"name": "n1", "uid": "u"}}) if self._node else refusal(404, "NotFound")
+        self._made |= request.path.startswith("/apis/berth.dev/v1alpha1/socketstatuses/n1?")
+        return Answer(200, {}) if self._made else refusal(404, "NotFound")
 
-    with api_server(answer) as server:
+
+async def test_one_that_is_not_there_is_made_first() -> None:
+    with api_server(Missing(node=True)) as server:
         async with ApiClient(server.connection()) as client:
             await StatusWriter(client, "n1").write(STATUS, 0.0)
     bodies = [json.loads(request.body) for request in server.requests if request.method == "PATCH"]
-    owners = [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u"}]
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u"}
     assert [body.get("status") for body in bodies] == [STATUS.to_api(), None, STATUS.to_api()]
-    assert bodies[1]["metadata"] == {"name": "n1", **({"ownerReferences": owners} if node else {})}
+    assert bodies[1]["metadata"] == {"name": "n1", "ownerReferences": [owner]}
+
+
+async def test_of_a_node_that_is_gone_none_is_made() -> None:
+    with api_server(Missing(node=False)) as server:
+        async with ApiClient(server.connection()) as client:
+            with pytest.raises(ApiError, match="404"):
+                await StatusWriter(client, "n1").write(STATUS, 0.0)
+    assert [request.method for request in server.requests] == ["PATCH", "GET"]
 
 
 async def test_a_refusal_is_the_callers_business_and_is_not_repeated_at_once() -> None:
