@@ -17,7 +17,7 @@ from agents.node.pinning import metrics
 from agents.node.pinning.profiles import PROFILES, ProfiledClasses
 from agents.node.pinning.reconciler import Finding
 from agents.node.pinning.report import Found, status_of
-from agents.node.pinning.rounds import Round
+from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.settings import PinningSettings
 from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter, told_lately
 from agents.node.pinning.wanted import PATIENCE_SECONDS, Patience, PodWish, Wanted, read_assignments, wanted
@@ -37,6 +37,10 @@ IDLE_SECONDS: Final = 30.0
 """Seconds from one look to the next while nothing is wanted and nothing is pinned."""
 SILENCE_SECONDS: Final = 120.0
 """A process that has done nothing about any container for as long hangs."""
+
+
+_UNKNOWN: Final = Machine(sockets=(), dies=(), numa_nodes=(), last_level_caches=(), cores=())
+"""A machine whose sockets cannot be told: pods are on none of them."""
 
 
 class PinningAgent:
@@ -125,7 +129,8 @@ class PinningAgent:
         pinner, machine = self._workplace.pinner, self._workplace.machine
         asked = self._wanted()
         if pinner is None or machine is None:
-            self._take_in(asked, Round())
+            # Nobody looks at their containers: none is known to have what it is to have.
+            self._take_in(asked, Round(pods=tuple(PodState(wish=wish) for wish in asked.pods)))
             return self._settings.interval
         reason = self._workplace.kubelet_pins
         found = await pinner.round(asked.pods, observe=bool(reason))
@@ -135,9 +140,7 @@ class PinningAgent:
 
     def _wanted(self) -> Wanted:
         """What is wanted, with problems that have lasted; worked out when something has changed, not each second."""
-        machine = self._workplace.machine
-        if machine is None:
-            return Wanted((), ())
+        machine = self._workplace.machine or _UNKNOWN
         if self._asked is None or self._asked[0] is not machine:
             self._asked = machine, self._read(machine)
         asked = self._asked[1]
@@ -145,7 +148,8 @@ class PinningAgent:
 
     def _read(self, machine: Machine) -> Wanted:
         there = self._statuses.objects.get(self._node)
-        assignments, unreadable = read_assignments(decoded(there.spec) if there else {}, self._node)
+        stated = {} if there is None or machine is _UNKNOWN else decoded(there.spec)
+        assignments, unreadable = read_assignments(stated, self._node)
         found = wanted(
             assignments,
             self._pods.objects.values(),

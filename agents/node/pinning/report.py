@@ -131,7 +131,7 @@ def _pinned(found: Found) -> ConditionUpdate:
         f"Pod {state.wish.namespace}/{state.wish.name}: it runs, and no container of it is found; see whether "
         f"--pinning-runtime is the socket of its runtime"
         for state in assigned
-        if not state.findings
+        if not (state.findings or found.unable)
     ]
     texts += [
         f"Pod {state.wish.namespace}/{state.wish.name}: container {name}: {text or finding}"

@@ -128,6 +128,26 @@ async def test_it_pins_reports_and_gives_back(machine: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        pytest.param("journal/journal.json", "Unable", id="a journal that cannot be read"),
+        pytest.param("sys/devices/system/cpu/cpu1/topology/physical_package_id", "TopologyUnknown", id="no sockets"),
+    ],
+)
+async def test_pods_count_while_nobody_can_pin_them(machine: Path, file: str, reason: str) -> None:
+    (machine / file).parent.mkdir(exist_ok=True)
+    (machine / file).write_text("torn")
+    plane = Plane()
+    with api_server(plane) as server:
+        async with running(machine, server):
+            await until(lambda: bool(plane.reports))
+    report = plane.reports[-1]
+    pinned = next(each for each in report["conditions"] if each["type"] == "Pinned")
+    assert (report["pinned"], pinned["status"], pinned["reason"]) == ("0/1", "False", reason)
+    assert "spec.assignments" not in pinned["message"]
+
+
+@pytest.mark.parametrize(
     ("namespace", "target", "found"),
     [
         pytest.param("shop", "web", "1", id="about its workload"),

@@ -164,6 +164,9 @@ def test_times_stay_while_nothing_changes() -> None:
         ),
         pytest.param([], {"unable": "no cgroups"}, False, "Unable", "no cgroups", id="no cgroups"),
         pytest.param(
+            [running(state("a", "A", 1, {}))], {"unable": "no cgroups"}, False, "Unable", "no cgroups", id="and a pod"
+        ),
+        pytest.param(
             [],
             {"round": Round(pods=(state("a", "A", 1, {"w": (Finding.PENDING, "x")}),), problem="disk full")},
             False,
@@ -177,6 +180,7 @@ def test_pinned(pods: list[PodState], found: dict[str, Any], expected: bool, rea
     item = condition(status(*pods, **found), "Pinned")
     assert (item.status is ConditionStatus.TRUE, item.reason) == (expected, reason)
     assert text in item.message
+    assert "no container of it is found" not in item.message or "unable" not in found
 
 
 @pytest.mark.parametrize(
