@@ -50,7 +50,7 @@ class StatedClass(NamedTuple):
     """What the labels of a pod say about its class."""
 
     interference_class: InterferenceClass | None
-    """the class; None: the pod states none, or none that could be read, and is left alone"""
+    """the class; None: the pod states none, or none that could be read: a WorkloadProfile may, else it is left alone"""
     problem: FieldProblem | None = None
     """what is wrong with the labels"""
 
@@ -69,11 +69,11 @@ def stated_class(labels: Mapping[str, str], key: str = LABEL_INTERFERENCE_CLASS)
     found = _category(value) or (InterferenceClass(value) if value in set(InterferenceClass) else None)
     path = ("metadata", "labels", key)
     if found is None:
-        text = f'"{shortened(value, _MAX_SHOWN)}" is no interference class; the pod counts as one without; '
+        text = f'"{shortened(value, _MAX_SHOWN)}" is no interference class and counts as no label; '
         return StatedClass(None, FieldProblem(path, f"{text}write one of {', '.join(InterferenceClass)}"))
     if category not in (None, found):
-        text = f"{found} here and {category} in the label {LABEL_CATEGORY} are two classes; the pod counts as one "
-        return StatedClass(None, FieldProblem(path, f"{text}without; remove one of the labels"))
+        text = f"{found} here and {category} in the label {LABEL_CATEGORY} are two classes, and count as "
+        return StatedClass(None, FieldProblem(path, f"{text}no label; remove one of them"))
     return StatedClass(found)
 
 

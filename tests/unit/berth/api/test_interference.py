@@ -67,6 +67,7 @@ def test_what_cannot_be_read_is_no_class_and_told(labels: dict[str, str], text: 
     found = stated_class(labels)
     assert found.interference_class is None
     assert text in str(found.problem)
+    assert "as no label; " in str(found.problem), "a WorkloadProfile may state a class all the same"
 
 
 def test_a_long_value_is_not_repeated_in_full() -> None:
