@@ -82,6 +82,7 @@ class SocketAssignments:
         for node in list(self._nodes):
             await self.idle()
             self._nodes.pop(node, None)
+            self.cache.seat_left_out(node)
             body = self.wanted(node)
             if body is not None and not await self._write(node, body):
                 self._nodes[node] = None

@@ -91,6 +91,23 @@ def test_bindings_carry_the_socket_and_assignments_follow_pods_as_they_come_and_
         eventually(lambda: assigned(stage), accept=lambda found: set(found) == {"noisy"}, what="one is gone")
 
 
+def test_pods_that_are_labelled_while_they_run_are_assigned(
+    stage: Stage, own_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    with run(own_cluster, tmp_path) as controller:
+        controller.wait_ready()
+        for name in ("one", "two", "plain"):
+            add(stage, name)
+            stage.wait_bound(name)
+        for name in ("one", "two"):
+            body = {"metadata": {"labels": {LABEL_INTERFERENCE_CLASS: "D"}}}
+            path = f"/api/v1/namespaces/{stage.name}/pods/{name}"
+            stage.api.request("PATCH", path, body, content_type="application/merge-patch+json")
+        found = eventually(lambda: assigned(stage), accept=lambda found: len(found) == 2, what="both are assigned")
+        assert found.keys() == {"one", "two"}
+        assert found["one"] != found["two"]
+
+
 def test_what_a_leader_left_undone_its_successor_does(stage: Stage, own_cluster: LocalCluster, tmp_path: Path) -> None:
     uid = add(stage, "bound", "D")
     binding = {

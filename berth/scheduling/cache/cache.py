@@ -192,13 +192,26 @@ class Cache:
         while sockets.left_open:
             node = sockets.left_open.pop()
             for uid in sockets.crowding(node):
-                record = self.state.record(uid)
-                if record is not None and record.policy is not None and uid in sockets.crowding(node):
-                    sockets.call_off(uid)
-                    self.state.socket_choice.choose(uid, record.policy)
-                    if not record.assumed:
-                        sockets.confirm(uid)
+                if uid in sockets.crowding(node):
+                    self._choose_socket(uid)
             sockets.left_open.discard(node)
+
+    def seat_left_out(self, node: str) -> None:
+        """Choose sockets for bound pods that have none, where one has room: classes and sockets may come later."""
+        for uid in self.state.sockets.left_out(node):
+            record = self.state.record(uid)
+            stays = record is not None and not (record.assumed or record.terminating)
+            if stays and uid in self.state.sockets.left_out(node):
+                self._choose_socket(uid)
+
+    def _choose_socket(self, uid: str) -> None:
+        """Choose the socket of a pod on a node anew."""
+        record = self.state.record(uid)
+        if record is not None and record.policy is not None:
+            self.state.sockets.call_off(uid)
+            self.state.socket_choice.choose(uid, record.policy)
+            if not record.assumed:
+                self.state.sockets.confirm(uid)
 
     def _zone(self, node: str) -> str | None:
         slot = self.state.node_index.get(node)

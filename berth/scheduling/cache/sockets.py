@@ -266,13 +266,26 @@ class SocketTable:
 
     def crowding(self, node: str) -> list[str]:
         """Return the uids of pods on sockets with more than they hold, those that came last first."""
+        left = self._left(node)
+        full = {socket for socket, room in left.items() if room < 0}
+        return [uid for uid, seat in reversed(list(self.seats(node).items())) if seat.socket in full]
+
+    def left_out(self, node: str) -> list[str]:
+        """Return the uids of pods that have no socket where pods are pinned, of those for which one has room."""
+        if not self.sockets(node).layout.pinned:
+            return []
+        waiting = {uid: seat.resident.size for uid, seat in self.seats(node).items() if seat.socket is None}
+        room = max(self._left(node).values(), default=-1) if waiting else -1
+        return [uid for uid, size in waiting.items() if size <= room]
+
+    def _left(self, node: str) -> dict[int, int]:
+        """Thousandths of a CPU that are left of each socket of a node, below 0 where pods have more than it holds."""
         sockets = self.sockets(node)
         left = dict(zip(sockets.numbers, sockets.layout.capacities, strict=True))
         for seat in self.seats(node).values():
             if seat.socket in left:
                 left[seat.socket] -= seat.resident.size
-        full = {socket for socket, room in left.items() if room < 0}
-        return [uid for uid, seat in reversed(list(self.seats(node).items())) if seat.socket in full]
+        return left
 
     def kind_of(self, node: str) -> Kind:
         """Return what decides how a newcomer would get on there."""

@@ -173,7 +173,7 @@ def test_who_moves_is_assigned_anew_and_who_stays_keeps_the_time() -> None:
         pytest.param("0", {"pod-default-p": 1}, None, id="assigned another since"),
         pytest.param("1", {"pod-default-gone": 0}, {"p": 1}, id="and one that is gone"),
         pytest.param(None, {"pod-default-p": 1}, None, id="assigned without annotation"),
-        pytest.param(None, {}, None, id="by nobody"),
+        pytest.param(None, {}, {"p": 0}, id="by nobody"),
     ],
 )
 def test_after_a_restart_everything_is_found_in_pods_and_sockets(
@@ -183,6 +183,24 @@ def test_after_a_restart_everything_is_found_in_pods_and_sockets(
     world.cache.update_pod(classed("p", "D", on="n1", socket=annotation))
     world.cache.update_sockets(status("n1", assigned=assigned))
     assert world.write().get("n1") == found
+
+
+def test_a_pod_that_gets_a_class_while_it_runs_is_assigned() -> None:
+    world = World()
+    world.bind(classed("loud", "D"), "n1")
+    for name in ("labelled", "measured"):
+        world.bind(owned(name, name), "n1")
+    assert world.write() == {"n1": {"loud": 0}}
+    labelled = owned("labelled", "labelled")
+    labelled.spec.node_name, labelled.metadata.labels[LABEL_INTERFERENCE_CLASS] = "n1", "D"
+    world.cache.update_pod(labelled)
+    assert world.write()["n1"] == {"loud": 0, "labelled": 1}
+    world.cache.update_profile(workload_profile("measured", "A"))
+    found = world.write()["n1"]
+    assert set(found) == {"loud", "labelled", "measured"}
+    assert (found["loud"], found["labelled"]) == (0, 1), "nobody moves for one that suffers nothing"
+    world.write()
+    assert not world.writer._nodes
 
 
 @pytest.mark.parametrize(

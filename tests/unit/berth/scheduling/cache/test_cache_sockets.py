@@ -1,4 +1,4 @@
-"""Sockets of pods that were planned beside what came to nothing: none has more than it holds."""
+"""Sockets of pods that were planned beside what came to nothing, and of those that were there before they had any."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.support.placement import Clock
 from tests.support.sockets import asking, classed, owned, status, workload_profile
 
 
-def cache_of(*cpus: int) -> Cache:
+def cache_of(*cpus: int, policy: InterferencePolicy = InterferencePolicy.LEAST_SLOWDOWN) -> Cache:
     """One node with sockets of so many CPUs."""
-    cache = Cache(clock=Clock(), state=asking(InterferencePolicy.LEAST_SLOWDOWN))
+    cache = Cache(clock=Clock(), state=asking(policy))
     cache.update_node(builders.node("n1", cpu="64"))
     cache.update_sockets(status("n1", cpus=cpus))
     return cache
@@ -110,3 +110,58 @@ def test_whatever_comes_to_nothing_no_socket_has_more_than_it_holds(
         sizes = taken(cache)
         assert sizes.get(0, 0) <= 12_000
         assert sizes.get(1, 0) <= 12_000
+
+
+def seated(cache: Cache) -> dict[str, int | None]:
+    """Sockets by name of the pod, after those that were left out got one."""
+    cache.seat_left_out("n1")
+    assert not any(seat.moves for seat in cache.state.sockets.seats("n1").values()), "all are bound"
+    return {uid.rpartition("-")[2]: seat.settled for uid, seat in cache.state.sockets.seats("n1").items()}
+
+
+@pytest.mark.parametrize("policy", [each for each in InterferencePolicy if each is not InterferencePolicy.OFF])
+def test_pods_that_came_before_the_sockets_of_their_node_get_them_when_these_are_known(
+    policy: InterferencePolicy,
+) -> None:
+    cache = cache_of(policy=policy)
+    for name, letter in (("d1", "D"), ("a1", "A"), ("d2", "D")):
+        cache.update_pod(classed(name, letter, on="n1"))
+    assert set(seated(cache).values()) == {None}
+    cache.update_sockets(status("n1", true=("ObserveOnly",)))
+    assert set(seated(cache).values()) == {None}, "nobody pins there"
+    cache.update_sockets(status("n1"))
+    found = seated(cache)
+    assert None not in found.values()
+    assert found["d1"] != found["d2"]
+    assert seated(cache) == found
+
+
+def test_pods_whose_socket_goes_get_another_one() -> None:
+    cache = cache_of(8, 8)
+    for name, socket in (("d1", "0"), ("d2", "1")):
+        cache.update_pod(classed(name, "D", on="n1", socket=socket))
+    assert seated(cache) == {"d1": 0, "d2": 1}
+    cache.update_sockets(status("n1", cpus=(8,)))
+    assert seated(cache) == {"d1": 0, "d2": 0}
+
+
+def test_those_that_no_socket_has_room_for_are_left_alone_until_one_has() -> None:
+    cache = cache_of(8, 8)
+    for name, socket in (("a1", "0"), ("a2", "1"), ("a3", None), ("a4", None)):
+        cache.update_pod(classed(name, "A", cpu="5", on="n1", socket=socket))
+    told: list[str] = []
+    cache.state.sockets.follow(told.append)
+    assert seated(cache) == {"a1": 0, "a2": 1, "a3": None, "a4": None}
+    assert not told, "or who writes would look again and again"
+    cache.delete_pod(classed("a2", "A", cpu="5", on="n1"))
+    assert sorted(map(str, seated(cache).values())) == ["0", "1", "None"]
+
+
+def test_who_is_assumed_or_about_to_end_gets_no_socket_so() -> None:
+    cache = cache_of()
+    cache.assume(classed("assumed", "D"), "n1")
+    ending = classed("ending", "D", on="n1")
+    ending.metadata.deletion_timestamp = "2026-11-01T12:00:00Z"
+    cache.update_pod(ending)
+    cache.update_sockets(status("n1"))
+    assert seated(cache) == {"assumed": None, "ending": None}
