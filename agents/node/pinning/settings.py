@@ -25,7 +25,7 @@ class PinningSettings(ComponentSettings):
     name: str | None = None
     """Name of the node that it runs on; unset: the host name."""
     class_label: str = LABEL_INTERFERENCE_CLASS
-    """Label with the interference class of a pod; pods without one are never touched."""
+    """Label with the interference class of a pod, the same as placement reads; without it a WorkloadProfile counts."""
     memory: bool = False
     """Have pods use memory of their socket's NUMA nodes alone; pages that are elsewhere are moved, which takes time."""
     interval: float = Field(default=1.0, ge=0.2, le=2.0)
