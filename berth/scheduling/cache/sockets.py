@@ -24,7 +24,7 @@ _NOTHING: Final = NodeSockets((), UNKNOWN_LAYOUT, {}, {})
 RESIDENTS: Final = 16_384
 """Residents that are kept to be shared by pods that are alike; of more it begins anew."""
 Arrangement = tuple[tuple[InterferenceClass, ...], ...]
-"""Classes of the pods on each socket of a node by place, sorted, and last of those that are on none."""
+"""Classes of the pods on each socket of a pinned node by place, sorted, and last of those that are on none."""
 
 
 @dataclass(slots=True)
@@ -293,8 +293,9 @@ class SocketTable:
         return Kind(self.sockets(node).layout, tuple(residents))
 
     def arrangement_of(self, node: str) -> Arrangement:
-        """Return the classes on each socket of a node, and of pods that have none."""
-        numbers = self.sockets(node).numbers
+        """Return the classes on each socket of a node, and of pods that have none: where nobody pins, that is all."""
+        sockets = self.sockets(node)
+        numbers = sockets.numbers if sockets.layout.pinned else ()
         groups: dict[int | None, list[InterferenceClass]] = {number: [] for number in (*numbers, None)}
         for seat in self.seats(node).values():
             group = groups[seat.socket if seat.socket in groups else None]

@@ -20,6 +20,7 @@ class InterferenceSocketBased(ByClass):
     policy = InterferencePolicy.SOCKET_BASED
 
     def judge(self, newcomer: InterferenceClass, arrangement: Arrangement) -> float:
-        """A node without known sockets is one socket; whether a socket has room is not asked."""
+        """Pods that are on no socket may run on any, as where nobody pins; whether a socket has room is not asked."""
         *sockets, unseated = arrangement
-        return socket_based.score(newcomer, sockets or [unseated], empty_node=not any(arrangement))
+        there = [(*own, *unseated) for own in sockets or [()]]
+        return socket_based.score(newcomer, there, empty_node=not any(arrangement))

@@ -8,6 +8,7 @@ import pytest
 
 from berth.kube.objects import Pod
 from berth.scheduling.configuration import Profile
+from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.plugins.interference_by_class import ByClass
 from berth.scheduling.plugins.interference_greedy import InterferenceGreedy
 from berth.scheduling.plugins.interference_socket_based import InterferenceSocketBased
@@ -72,6 +73,25 @@ def test_a_score_of_0_costs_as_much_as_a_slowdown_that_counts_1(
     assert score is not None
     assert cost.tolist() == pytest.approx((10 * (100 - score) / 100).tolist())
     assert cost.argmin() == ("n1", "n2").index(node)
+
+
+@pytest.mark.parametrize(
+    ("true", "sockets"),
+    [
+        pytest.param(("ObserveOnly",), (None, None), id="nobody pins there"),
+        pytest.param(("ObserveOnly",), ("0", "0"), id="nobody pins there any more"),
+        pytest.param((), (None, "0"), id="pinned, and one that is on no socket"),
+    ],
+)
+def test_a_socket_is_empty_only_if_nobody_can_be_on_it(true: tuple[str, ...], sockets: tuple[str | None, ...]) -> None:
+    found = Lab([builders.node(name) for name in ("n1", "n2")], Profile(interference=InterferencePolicy.SOCKET_BASED))
+    found.cache.update_sockets(status("n1", true=true))
+    found.cache.update_sockets(status("n2"))
+    for number, socket in enumerate(sockets):
+        found.cache.update_pod(classed(f"there-{number}", "D", on="n1", socket=socket))
+    for socket in ("0", "1"):
+        found.cache.update_pod(classed(f"fits-{socket}", "A", on="n2", socket=socket))
+    assert points(found, InterferenceSocketBased, classed("p", "B")) == [0.0, 70.0]
 
 
 @PLUGINS
