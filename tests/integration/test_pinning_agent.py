@@ -167,6 +167,8 @@ async def test_what_is_pinned_survives_sigkill_and_is_given_back_at_the_end(node
     assert web.cpus == other.cpus == ALL
     assert '"entries":[]' in (node.directory / "journal" / "journal.json").read_text()
     assert agent.metric("berth_pinning_writes_total", way="failed") == 0
+    node.condition("Pinned", "False", "the agent of the node has ended and given everything back")
+    assert node.status()["pinned"] == "0/2"
 
 
 async def test_what_a_dead_agent_has_left_is_given_back_by_hand(node: Stand) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import socket
 import time
 from collections.abc import Coroutine
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -35,6 +36,8 @@ log = structlog.get_logger(__name__)
 
 IDLE_SECONDS: Final = 30.0
 """Seconds from one look to the next while nothing is wanted and nothing is pinned."""
+LAST_WORDS_SECONDS: Final = 2.0
+"""How long the API server is waited for by an agent that ends."""
 SILENCE_SECONDS: Final = 120.0
 """A process that has done nothing about any container for as long hangs."""
 
@@ -233,7 +236,24 @@ class PinningAgent:
         if place.pinner is not None:
             # Where somebody else pins as well, what that one has changed is not ours any more.
             await place.pinner.restore_all(careful=self._observe or bool(place.kubelet_pins))
+            await self._tell_end(idle=place.pinner.idle)
         place.close()
+
+    async def _tell_end(self, *, idle: bool) -> None:
+        """Have the status say that nobody pins any more: it would say for ever that what was given back is pinned."""
+        there = self._statuses.objects.get(self._node)
+        if self._found is None or there is None:
+            return
+        text = "the agent of the node has ended and given everything back"
+        if not idle:
+            text = "the agent of the node has ended, and its journal has containers left: see berth-agent restore"
+        nobody = Round(pods=tuple(PodState(wish=state.wish) for state in self._found.round.pods))
+        found = replace(self._found, round=nobody, unable=text)
+        try:
+            async with asyncio.timeout(LAST_WORDS_SECONDS):
+                await self._writer.write(status_of(found, _status(there), datetime.now(UTC)), time.monotonic())
+        except (ApiError, *TRANSPORT_ERRORS) as error:
+            log.warning("SocketStatus not written", error=str(error) or repr(error))
 
 
 def _status(there: CustomObject | None) -> SocketStatusStatus:

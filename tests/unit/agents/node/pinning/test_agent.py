@@ -121,10 +121,19 @@ async def test_it_pins_reports_and_gives_back(machine: Path) -> None:
             assert cpus(machine) == "1"
             assert checks.ready() == {}
         assert cpus(machine) == "0-1"
-    (pod,) = plane.reports[-1]["pods"]
+    *_, told, last = plane.reports
+    (pod,) = told["pods"]
     assert POD.items() <= pod.items()
     assert (pod["socket"], pod["cpus"], pod["effectiveCpus"]) == (1, "1", "1")
-    assert plane.reports[-1]["observedGeneration"] == 7
+    assert told["observedGeneration"] == 7
+    (pod,) = last["pods"]
+    assert POD.items() <= pod.items()
+    assert not {"socket", "cpus", "effectiveCpus", "since"} & pod.keys()
+    (condition,) = [each for each in last["conditions"] if each["type"] == "Pinned"]
+    assert (last["pinned"], condition["status"], condition["reason"]) == ("0/1", "False", "Unable")
+    assert condition["message"].startswith("the agent of the node has ended, and its journal has containers left"), (
+        "there is no runtime that would have heard of it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +150,7 @@ async def test_pods_count_while_nobody_can_pin_them(machine: Path, file: str, re
     with api_server(plane) as server:
         async with running(machine, server):
             await until(lambda: bool(plane.reports))
-    report = plane.reports[-1]
+    report = plane.reports[0]
     pinned = next(each for each in report["conditions"] if each["type"] == "Pinned")
     assert (report["pinned"], pinned["status"], pinned["reason"]) == ("0/1", "False", reason)
     assert "spec.assignments" not in pinned["message"]
