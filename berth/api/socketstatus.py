@@ -25,6 +25,8 @@ PLURAL: Final = "socketstatuses"
 
 CONDITION_PINNED: Final = "Pinned"
 """True when every assigned pod that runs has the CPUs of its socket, and no others."""
+REASON_UNABLE: Final = "Unable"
+"""Reason of `Pinned` where nothing can be pinned at all, or the agent has ended."""
 CONDITION_DRIFTED: Final = "Drifted"
 """True when somebody else changed CPUs that the agent had set, and it has not been able to set them again."""
 CONDITION_OBSERVE_ONLY: Final = "ObserveOnly"

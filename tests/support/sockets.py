@@ -23,15 +23,17 @@ def status(
     cpus: Sequence[int] = (8, 8),
     assigned: Mapping[str, int] | None = None,
     true: Sequence[str] = (),
+    unpinned: str = "",
 ) -> CustomObject:
-    """SocketStatus of a node; `cpus` by socket, `assigned` by uid of the pod, `true` are conditions."""
+    """SocketStatus of a node: CPUs by socket, sockets by uid of the pod, true conditions, why Pinned is not true."""
+    why = [{"type": "Pinned", "status": "False", "reason": unpinned}] if unpinned else []
     return CustomObject.of(
         {
             "metadata": {"name": node, "uid": f"sockets-{node}"},
             "spec": {"assignments": [{"uid": uid, "socket": socket} for uid, socket in (assigned or {}).items()]},
             "status": {
                 "sockets": [{"socket": number, "cpuCount": count} for number, count in enumerate(cpus)],
-                "conditions": [{"type": name, "status": "True"} for name in true],
+                "conditions": [*why, *({"type": name, "status": "True"} for name in true)],
             },
         }
     )

@@ -21,6 +21,7 @@ from berth.api.socketstatus import (
     CONDITION_TOPOLOGY_UNKNOWN,
     MAX_PODS,
     MAX_SOCKETS,
+    REASON_UNABLE,
     PodReport,
     SocketStatusStatus,
 )
@@ -142,7 +143,7 @@ def _pinned(found: Found) -> ConditionUpdate:
     general = [text for text in (found.unable, found.topology_problem, found.observe, found.round.problem) if text]
     listed = shown([*general, *texts, *map(str, found.problems)])
     if found.unable:
-        return ConditionUpdate(CONDITION_PINNED, False, "Unable", listed)
+        return ConditionUpdate(CONDITION_PINNED, False, REASON_UNABLE, listed)
     if found.machine is None:
         return ConditionUpdate(CONDITION_PINNED, False, "TopologyUnknown", listed)
     if len(pinned) < len(assigned):

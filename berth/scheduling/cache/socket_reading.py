@@ -9,7 +9,12 @@ from typing import Final, NamedTuple
 import msgspec
 
 from berth.api.interference import InterferenceClass
-from berth.api.socketstatus import CONDITION_OBSERVE_ONLY, CONDITION_TOPOLOGY_UNKNOWN
+from berth.api.socketstatus import (
+    CONDITION_OBSERVE_ONLY,
+    CONDITION_PINNED,
+    CONDITION_TOPOLOGY_UNKNOWN,
+    REASON_UNABLE,
+)
 from berth.kube.custom_object import CustomObject
 from berth.kube.decoding import ObjectDecoder
 from berth.kube.meta import Int64, Struct
@@ -43,6 +48,7 @@ class _Socket(Struct):
 class _Condition(Struct):
     type: str = ""
     status: str = ""
+    reason: str = ""
 
 
 class _Status(Struct):
@@ -116,7 +122,8 @@ def read_sockets(obj: CustomObject) -> NodeSockets:
     if not found or CONDITION_TOPOLOGY_UNKNOWN in true:
         return NodeSockets((), UNKNOWN_LAYOUT, assignments, times, uid, classes)
     capacities = tuple(MILLI * cpus for _, cpus in found)
-    layout = Layout(capacities, CONDITION_OBSERVE_ONLY not in true)
+    unable = any(each.type == CONDITION_PINNED and each.reason == REASON_UNABLE for each in status.conditions)
+    layout = Layout(capacities, not unable and CONDITION_OBSERVE_ONLY not in true)
     return NodeSockets(tuple(socket for socket, _ in found), layout, assignments, times, uid, classes)
 
 

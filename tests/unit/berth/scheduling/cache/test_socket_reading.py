@@ -17,6 +17,10 @@ from tests.support.sockets import status, workload_profile
         pytest.param(status("n1", true=["Pinned"]), (0, 1), Layout((8000, 8000), True), id="pinned"),
         pytest.param(status("n1", true=["Drifted"]), (0, 1), Layout((8000, 8000), True), id="drifted"),
         pytest.param(status("n1", true=["ObserveOnly"]), (0, 1), Layout((8000, 8000), False), id="static CPU manager"),
+        pytest.param(
+            status("n1", unpinned="NotInEffect"), (0, 1), Layout((8000, 8000), True), id="a pod is not pinned"
+        ),
+        pytest.param(status("n1", unpinned="Unable"), (0, 1), Layout((8000, 8000), False), id="the agent has ended"),
         pytest.param(status("n1", true=["TopologyUnknown"]), (), UNKNOWN_LAYOUT, id="topology unknown"),
         pytest.param(status("n1", cpus=()), (), UNKNOWN_LAYOUT, id="agent has not written yet"),
         pytest.param(status("n1", cpus=(8, 0)), (0,), Layout((8000,), True), id="a socket without online CPUs"),
