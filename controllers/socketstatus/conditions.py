@@ -7,13 +7,14 @@ from typing import Final
 
 from berth.api.base import format_timestamp
 from berth.api.conditions import ConditionStatus, ConditionUpdate
-from berth.api.socketstatus import CONDITION_PAIRED
+from berth.api.socketstatus import CONDITION_PAIRED, REASON_UNABLE
 from berth.api.text import counted, listed
 from controllers.socketstatus.seats import Seats
 
 _NOT_PINNED: Final = {
     "TopologyUnknown": "the sockets of the node are not known; see the condition TopologyUnknown. Nobody is moved",
     "ObserveOnly": "nobody pins on the node; see the condition ObserveOnly. Nobody is moved",
+    REASON_UNABLE: "nobody pins on the node; see the condition Pinned. Nobody is moved",
 }
 
 

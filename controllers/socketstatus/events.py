@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from berth.api.conditions import Condition, ConditionUpdate, find_condition
-from berth.api.socketstatus import Assignment
+from berth.api.socketstatus import REASON_UNABLE, Assignment
 from berth.api.text import listed
 from berth.kube.events import Note, Reference
 from berth.scheduling.interference.exchange import Exchange
@@ -32,8 +32,15 @@ def assignments_removed(regarding: Reference, gone: Sequence[Assignment], why: s
 
 
 def condition_changed(regarding: Reference, before: Iterable[Condition], update: ConditionUpdate) -> list[Note]:
-    """Return a note if the reason is new; what is fine from the start is no news. A warning where pods disturb."""
+    """Return a note if the reason is new; what is fine from the start is no news. A warning where pods disturb.
+
+    Nor is it that agents end, as all do when their DaemonSet is updated.
+    """
     past = find_condition(before, update.type)
+    if update.reason == REASON_UNABLE:
+        return []
+    if past is not None and past.reason == REASON_UNABLE:
+        past = None
     troubled = update.reason not in _FINE
     if troubled if past is None else past.reason != update.reason:
         return [Note(regarding, update.reason, update.message, "PairPods", warning=troubled)]

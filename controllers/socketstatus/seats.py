@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, NamedTuple
 
+from berth.api.conditions import find_condition
 from berth.api.cpulist import format_cpulist
 from berth.api.interference import InterferenceClass, stated_class
 from berth.api.socketstatus import (
     CONDITION_OBSERVE_ONLY,
+    CONDITION_PINNED,
     CONDITION_TOPOLOGY_UNKNOWN,
     KIND,
     MAX_PODS,
+    REASON_UNABLE,
     Assignment,
     SocketStatus,
 )
@@ -83,6 +86,8 @@ def read_seats(status: SocketStatus, movable: frozenset[str], pods: NodePods, cl
     node = status.metadata.name
     true = {condition.type for condition in status.status.conditions if condition.status == "True"}
     unknown = CONDITION_TOPOLOGY_UNKNOWN in true or not status.status.sockets
+    pinned = find_condition(status.status.conditions, CONDITION_PINNED)
+    unable = REASON_UNABLE if pinned is not None and pinned.reason == REASON_UNABLE else ""
     sockets = [] if unknown else sorted(status.status.sockets, key=lambda each: each.socket)
     places = {each.socket: place for place, each in enumerate(sockets)}
     here = pods.of(node)
@@ -114,7 +119,7 @@ def read_seats(status: SocketStatus, movable: frozenset[str], pods: NodePods, cl
     return Seats(
         numbers=tuple(places),
         capacities=tuple(_MILLI * each.cpu_count for each in sockets),
-        why_not="TopologyUnknown" if unknown else "ObserveOnly" if CONDITION_OBSERVE_ONLY in true else "",
+        why_not="TopologyUnknown" if unknown else "ObserveOnly" if CONDITION_OBSERVE_ONLY in true else unable,
         pods=tuple(seated),
         assignments=tuple(assignments),
         absent=tuple(absent),

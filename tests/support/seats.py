@@ -29,12 +29,17 @@ def pod(name: str = "web", letter: str = "D", *, node: str = "n1", cpu: str = "1
 
 
 def status(
-    assigned: Mapping[str, int], *, cpus: Mapping[int, int] | None = None, true: Sequence[str] = ()
+    assigned: Mapping[str, int],
+    *,
+    cpus: Mapping[int, int] | None = None,
+    true: Sequence[str] = (),
+    unpinned: str = "",
 ) -> SocketStatus:
-    """SocketStatus of n1 with the sockets 0 and 2 of 4 CPUs; `assigned` by name of the pod."""
+    """SocketStatus of n1 with the sockets 0 and 2 of 4 CPUs; sockets by name of the pod, why Pinned is not true."""
+    stated = [(name, "True", "R") for name in true] + ([("Pinned", "False", unpinned)] if unpinned else [])
     conditions = [
-        {"type": name, "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-31T12:00:00Z"}
-        for name in true
+        {"type": name, "status": is_so, "reason": why, "message": "", "lastTransitionTime": "2026-01-31T12:00:00Z"}
+        for name, is_so, why in stated
     ]
     sockets = {0: 4, 2: 4} if cpus is None else cpus
     document: dict[str, Any] = {

@@ -73,6 +73,16 @@ def two(first: str, second: str, *movable: str, **fields: Any) -> Seats:
             ),
             id="nobody pins",
         ),
+        pytest.param(
+            two("D", "D", unpinned="Unable"),
+            None,
+            (
+                ConditionStatus.UNKNOWN,
+                "Unable",
+                "nobody pins on the node; see the condition Pinned. Nobody is moved",
+            ),
+            id="the agent has ended",
+        ),
     ],
 )
 def test_what_it_says(found: Seats, waits: datetime | None, expected: tuple[Any, ...]) -> None:
@@ -98,6 +108,9 @@ def update(reason: str, status: bool = True) -> ConditionUpdate:
         pytest.param(update("Paired"), update("Disturbed", False), True, id="disturbed"),
         pytest.param(update("Disturbed", False), update("Paired"), False, id="fine again"),
         pytest.param(update("Disturbed", False), update("Disturbed", False), None, id="as before"),
+        pytest.param(update("Disturbed", False), update("Unable"), None, id="the agent ends"),
+        pytest.param(update("Unable"), update("Paired"), None, id="it is there again"),
+        pytest.param(update("Unable"), update("Disturbed", False), True, id="it is there again, and they disturb"),
     ],
 )
 def test_when_it_is_an_event(before: ConditionUpdate | None, now: ConditionUpdate, warning: bool | None) -> None:

@@ -51,6 +51,8 @@ def test_pods_that_are_not_there_and_sockets_that_are_not() -> None:
         pytest.param(status({"a": 0}, true=["ObserveOnly"]), "ObserveOnly", id="nobody pins"),
         pytest.param(status({"a": 0}, true=["TopologyUnknown"]), "TopologyUnknown", id="nobody knows the sockets"),
         pytest.param(status({"a": 0}, cpus={}), "TopologyUnknown", id="no agent yet"),
+        pytest.param(status({"a": 0}, unpinned="Unable"), "Unable", id="no agent any more"),
+        pytest.param(status({"a": 0}, unpinned="NotInEffect"), "", id="a pod that is not pinned yet"),
     ],
 )
 def test_nodes_where_assignments_come_to_nothing(of: SocketStatus, reason: str) -> None:
