@@ -131,10 +131,13 @@ def _numa_nodes(readings: Readings, sockets: Iterable[frozenset[int]], assumptio
             if node_of.setdefault(cpu, number) != number:
                 file = f"{NODES}/node{number}/cpulist"
                 _add(assumptions, file, "names CPUs of another node", "they are in the node with the lesser number")
-    for cpu in sorted(online - node_of.keys()):
-        near = next(socket for socket in sockets if cpu in socket)
-        node_of[cpu] = min((node_of[other] for other in near & node_of.keys()), default=min(readings.nodes))
+    near: dict[int, int] = {}
+    for socket in sockets:
+        first = min((node_of[cpu] for cpu in socket & node_of.keys()), default=min(readings.nodes))
+        near |= dict.fromkeys(socket - node_of.keys(), first)
+    for cpu in sorted(near):
         _add(assumptions, f"{CPUS}/cpu{cpu}", "in no NUMA node", "it is in the first node of its socket")
+    node_of |= near
     return [
         NumaNode(
             number=number,

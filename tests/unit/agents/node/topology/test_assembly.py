@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from agents.node.topology.assembly import assemble
 from agents.node.topology.machine import Die, LastLevelCache, Machine, NumaNode, Socket
+from agents.node.topology.readings import CpuReading, NodeReading, Readings
 from agents.node.topology.sysfs import SysfsError, read_sysfs
 from berth.api.cpulist import format_cpulist
 from tests.support.sysfs import CPU, NODE, uniform, write_sysfs
+from tests.support.work import CALL, Work
 
 TWO_SOCKETS = uniform(sockets=2, cores=4, threads=2)
 
@@ -242,6 +244,18 @@ def test_without_sibling_lists(
     assert found.cores == cores
     (told,) = found.assumptions
     assert (told.file, told.others) == (f"{CPU}/cpu0/topology/thread_siblings_list", 15)
+
+
+def test_many_cpus_in_no_numa_node_take_no_longer_one_by_one() -> None:
+    """A list of online CPUs that is broken may name all that there can be."""
+    count, work = 2000, Work()
+    readings = Readings(
+        cpus={cpu: CpuReading(package=cpu % 2) for cpu in range(count)}, nodes={3: NodeReading(cpus=frozenset([1]))}
+    )
+    with work.counting():
+        found = assemble(readings)
+    assert [len(node.cpus) for node in found.numa_nodes] == [count]
+    assert work.seconds / CALL < 200 * count
 
 
 @st.composite
