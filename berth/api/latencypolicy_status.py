@@ -141,6 +141,11 @@ class Move(ApiModel):
     after_microseconds: Microseconds | None = Field(
         default=None, description="Median on the new node afterwards. Unset: not measured yet."
     )
+    refused: bool | None = Field(
+        default=None,
+        description="Whether it was given up because no pod may be created, as by a quota; then it counts as no move. "
+        "Unset: it was not.",
+    )
 
 
 class Association(ApiModel):

@@ -26,6 +26,7 @@ from berth.scheduling.latency.classification import LEAST_MARGIN, RANK, Limits
 from berth.scheduling.latency.decision import has_room
 from berth.scheduling.latency.knowledge import by_name
 from berth.scheduling.latency.moves import HOUR, cool_at, may_begin, open_moves
+from berth.scheduling.latency.moves import counted as counted_moves
 from berth.scheduling.latency.situation import View, Wish, far, told
 from controllers.latency.workloads import Obstacle
 
@@ -90,7 +91,7 @@ def figures(facts: Facts) -> dict[str, object]:
     return {
         "state": ", ".join(texts) or None,
         "p50": f"{p50 / 1000:.1f} ms" if p50 else None,
-        "moves_last_hour": sum(facts.now - move.start_time < HOUR for move in status.moves),
+        "moves_last_hour": sum(facts.now - move.start_time < HOUR for move in counted_moves(status)),
     }
 
 
@@ -191,6 +192,10 @@ def _moving(facts: Facts) -> ConditionUpdate:
         if why is not None:
             return ConditionUpdate(CONDITION_MOVING, True, "EvictionRefused", f"{text}; {why}")
         return ConditionUpdate(CONDITION_MOVING, True, "Leaving", text)
+    view = facts.view
+    if facts.spec.users.max_replicas is not None and view.refused and len(view.pods) < view.replicas:
+        text = f"{len(view.pods)} of {counted(view.replicas, 'pod')} are there; {view.refused}"
+        return ConditionUpdate(CONDITION_MOVING, False, "CreationRefused", text)
     if facts.wish is None:
         return ConditionUpdate(CONDITION_MOVING, False, "Idle", "no move is due")
     wish = facts.wish

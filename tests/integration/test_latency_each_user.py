@@ -168,3 +168,23 @@ def test_the_placement_controller_puts_further_pods_where_the_plan_has_a_node_wi
             stand.stage.change_node(name, {"spec": {"unschedulable": False}})
         want(stand, users={"maxReplicas": 3}, moves={"maxPerHour": 0})
         eventually(lambda: {"c", "d"} <= {*stand.places()}, accept=bool, timeout=150, what="pods near users")
+
+
+@pytest.mark.usefixtures("controller")
+def test_who_forbids_pods_for_more_users_is_told_until_they_may_be_created(stand: LatencyStand) -> None:
+    stand.deploy()
+    eventually(stand.places, accept=lambda found: len(found) == 1, what="a pod")
+    quotas = f"/api/v1/namespaces/{stand.stage.name}/resourcequotas"
+    stand.api.request("POST", quotas, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}})
+    used = lambda: stand.api.request("GET", f"{quotas}/few").get("status", {}).get("used")  # noqa: E731
+    eventually(used, accept=lambda found: found == {"pods": "1"}, what="a quota that is used up")
+    want(stand, users={"maxReplicas": 3})
+    eventually(stand.reasons, accept=lambda found: found.get("Moving") == "CreationRefused", timeout=150, what="told")
+    assert "1 of 3 pods are there; " in stand.message("Moving")
+    assert "exceeded quota: few" in stand.message("Moving")
+    assert stand.status().moves == ()
+    stand.api.request("DELETE", f"{quotas}/few")
+    eventually(stand.places, accept=lambda found: len(found) == 3, timeout=240, what="all pods")
+    eventually(
+        stand.reasons, accept=lambda found: found.get("Moving") != "CreationRefused", timeout=150, what="no news"
+    )

@@ -208,9 +208,11 @@ def _give_up(
     """
     known = knowledge.by_name(status).get(move.target_node)
     never_ready = move.outcome is Outcome.CREATING and moves.overdue(move, view.settles, now)
-    never_ready = never_ready and (move.new_pod is not None or not view.refused)
+    refused = never_ready and move.new_pod is None and bool(view.refused)
+    never_ready = never_ready and not refused
     lied = known is not None and moves.served_since(move, known) and moves.disappoints(move, known)
-    status = moves.replace(status, move, outcome=Outcome.CANCELLED)
+    refused = refused and len(view.pods) <= view.replicas  # else one was created, wherever it is
+    status = moves.replace(status, move, outcome=Outcome.CANCELLED, refused=refused or None)
     if never_ready or lied:
         status = knowledge.reject(status, move.target_node, now)
     new = _new_pod(move, view)

@@ -45,8 +45,13 @@ def may_begin(status: LatencyPolicyStatus, spec: LatencyPolicySpec, now: datetim
     """Return from when on another move may begin, as far as its number is bounded; None while others have to end."""
     if len(open_moves(status)) >= spec.moves.max_concurrent or not spec.moves.max_per_hour:
         return None
-    begun = sorted((move.start_time for move in status.moves), reverse=True)[: spec.moves.max_per_hour]
+    begun = sorted((move.start_time for move in counted(status)), reverse=True)[: spec.moves.max_per_hour]
     return begun[-1] + HOUR if len(begun) == spec.moves.max_per_hour and now < begun[-1] + HOUR else now
+
+
+def counted(status: LatencyPolicyStatus) -> tuple[Move, ...]:
+    """Return the moves that count against the number that is allowed: those for which a pod may be created."""
+    return tuple(move for move in status.moves if not move.refused)
 
 
 def cool_at(status: LatencyPolicyStatus, spec: LatencyPolicySpec) -> datetime | None:
@@ -56,8 +61,13 @@ def cool_at(status: LatencyPolicyStatus, spec: LatencyPolicySpec) -> datetime | 
 
 
 def begin(status: LatencyPolicyStatus, move: Move) -> LatencyPolicyStatus:
-    """Return the status with one more move; it keeps the last 64."""
-    return status.model_copy(update={"moves": (*status.moves, move)[-MAX_MOVES:]})
+    """Return the status with one more move; it keeps the last 64.
+
+    Of those that were refused none but the last is kept: a quota that stands for hours would push out all others.
+    """
+    last = next((each for each in reversed(status.moves) if each.refused), None)
+    kept = (each for each in status.moves if not each.refused or each is last)
+    return status.model_copy(update={"moves": (*kept, move)[-MAX_MOVES:]})
 
 
 def replace(status: LatencyPolicyStatus, move: Move, **fields: object) -> LatencyPolicyStatus:

@@ -25,7 +25,7 @@ def facts(**fields: Any) -> Facts:
     nodes = fields.pop("nodes", (known("a", 20, NodeState.SOFT_VALID),))
     moves = fields.pop("moves", ())
     pods = fields.pop("pods", PODS)
-    view = View(pods, 1, ("a", "b"), ("b",), refused=fields.pop("refused", ""))
+    view = View(pods, fields.pop("replicas", 1), ("a", "b"), ("b",), refused=fields.pop("refused", ""))
     users = fields.pop("users", True)
     status = LatencyPolicyStatus(nodes=nodes, moves=moves, surge=fields.pop("surge", None))
     wish, refusals = fields.pop("wish", None), fields.pop("refusals", {})
@@ -175,6 +175,10 @@ def test_what_a_move_waits_for_is_said(given: Facts, text: str) -> None:
     assert moving.message.endswith(f"; {text}")
 
 
+EACH = policy(hard=80, soft=30, users={"mode": "PerUser"})
+GROWS = policy(hard=80, soft=30, users={"mode": "PerUser", "max_replicas": 4})
+
+
 def each(*milliseconds: float, held: Obstacle | None = None) -> EachUser:
     return EachUser(len(milliseconds), tuple(round(far * 1000) for far in milliseconds), held)
 
@@ -209,6 +213,21 @@ def each(*milliseconds: float, held: Obstacle | None = None) -> EachUser:
             *("Within", "EvictionRefused", "10.0 ms"),
             id="a pod that may not leave",
         ),
+        pytest.param(
+            facts(each=each(10), spec=GROWS, replicas=3, refused="exceeded quota: few"),
+            *("Within", "CreationRefused", "10.0 ms"),
+            id="more pods that may not be created",
+        ),
+        pytest.param(
+            facts(each=each(10), spec=GROWS, refused="exceeded quota: few"),
+            *("Within", "Idle", "10.0 ms"),
+            id="all that there should be are there",
+        ),
+        pytest.param(
+            facts(each=each(10), spec=EACH, replicas=3, refused="exceeded quota: few"),
+            *("Within", "Idle", "10.0 ms"),
+            id="their number is that of others",
+        ),
     ],
 )
 def test_where_each_user_counts_users_are_within_limits_and_not_nodes(
@@ -225,3 +244,8 @@ def test_figures_are_those_of_users_where_each_counts() -> None:
         "p50": "20.0 ms",
         "moves_last_hour": 0,
     }
+
+
+def test_who_forbids_further_pods_is_said_in_the_api_servers_words() -> None:
+    _, _, moving = conditions(facts(each=each(10), spec=GROWS, replicas=3, refused="exceeded quota: few"))
+    assert (moving.status, moving.message) == (False, "1 of 3 pods are there; exceeded quota: few")

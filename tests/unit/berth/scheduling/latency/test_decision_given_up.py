@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from berth.api.latencypolicy import LatencyPolicyStatus, Move, Outcome, Surge
+from berth.api.latencypolicy import LatencyPolicyStatus, Move, NodeState, Outcome, Surge
 from berth.scheduling.latency import moves
 from berth.scheduling.latency.decision import decide
-from berth.scheduling.latency.situation import Evict, Pod, View
-from tests.support.latency import later, policy
+from berth.scheduling.latency.situation import Create, Evict, Pod, View
+from tests.support.latency import again, known, later, policy
 
 NODES = ("a", "b", "c", "d")
 
@@ -90,6 +90,32 @@ def test_a_node_is_left_alone_for_what_happened_there(new: str | None, refused: 
     found = decide(status, policy(hard=80), view, later(moves.PATIENCE.total_seconds())).status
     assert [each.outcome for each in found.moves] == [Outcome.CANCELLED]
     assert [known.rejections for known in found.nodes if known.node == "b"] == [rejections] * bool(rejections)
+
+
+@pytest.mark.parametrize(
+    ("new", "elsewhere", "refused", "begun"),
+    [
+        pytest.param(None, "", "exceeded quota", True, id="no pod may be created"),
+        pytest.param(None, "", "", False, id="none came there"),
+        pytest.param(None, "c", "exceeded quota", False, id="one came elsewhere"),
+        pytest.param("new", "", "exceeded quota", False, id="it got not ready, and others may not be created"),
+    ],
+)
+def test_a_move_for_which_no_pod_may_be_created_counts_as_none(
+    new: str | None, elsewhere: str, refused: str, begun: bool
+) -> None:
+    """Another begins although one an hour is allowed, once there is no pod too many."""
+    spec, over = policy(hard=80, max_per_hour=1), moves.PATIENCE.total_seconds()
+    nodes = [known("a", 120, NodeState.INVALID), known("b", 20, NodeState.SOFT_VALID)]
+    nodes = [each.model_copy(update={"time": later(over)}) for each in nodes]
+    status = LatencyPolicyStatus(moves=(move("a", "b", new, Outcome.CREATING),), nodes=tuple(nodes))
+    pods = [Pod("on-a", "a")]
+    added = [*([Pod(new, "b", ready=False)] if new else []), *([Pod("lost", elsewhere)] if elsewhere else [])]
+    view = View((*pods, *added), 1, NODES, NODES, refused=refused)
+    first = decide(status, spec, view, later(over))
+    second = decide(again(first.status), spec, view._replace(pods=tuple(pods), refused=""), later(over + 1))
+    created = [action for each in (first, second) for action in each.actions if isinstance(action, Create)]
+    assert (len(created), len(second.status.moves)) == (int(begun), 1 + begun)
 
 
 def test_a_move_says_which_pod_has_come() -> None:

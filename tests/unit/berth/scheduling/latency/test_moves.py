@@ -38,11 +38,26 @@ def status_with(*given: Move) -> LatencyPolicyStatus:
         ),
         pytest.param([move(-3500), move(50)], {"max_per_hour": 2}, later(100), id="which it is"),
         pytest.param([move(0, Outcome.CANCELLED)], {"max_per_hour": 1}, later(3600), id="those given up count"),
+        pytest.param(
+            [move(0, Outcome.CANCELLED, refused=True)],
+            {"max_per_hour": 1},
+            later(100),
+            id="one that was refused does not",
+        ),
         pytest.param([], {"max_per_hour": 0}, None, id="none may ever"),
     ],
 )
 def test_when_a_move_may_begin(given: list[Move], fields: dict[str, object], at: datetime | None) -> None:
     assert moves.may_begin(status_with(*given), policy(**fields), later(100)) == at
+
+
+def test_a_quota_that_stands_for_hours_pushes_no_moves_out() -> None:
+    status = status_with(*(move(number) for number in range(MAX_MOVES - 2)))
+    for number in range(100):
+        status = moves.begin(status, move(1000 + number, Outcome.CREATING))
+        status = moves.replace(status, status.moves[-1], outcome=Outcome.CANCELLED, refused=True)
+    left = [*range(MAX_MOVES - 2), 1098, 1099]
+    assert [each.start_time for each in status.moves] == [later(at) for at in left]
 
 
 def test_the_cool_down_begins_when_the_old_pod_went() -> None:
