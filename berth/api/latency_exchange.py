@@ -101,6 +101,8 @@ class RoundTrips(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True
     says which"""
     steers: bool = False
     """of a router: whether it sends users to the routers of other nodes where :attr:`Instructions.steer` says so"""
+    naming: str = ""
+    """how users are named in it, :func:`naming_of`; empty: not told"""
 
 
 class Instructions(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
@@ -152,6 +154,11 @@ class ProbeAnswers(msgspec.Struct, rename="camel", frozen=True, omit_defaults=Tr
     """A node agent's message; empty to ask for orders."""
 
     answers: tuple[ProbeAnswer, ...] = ()
+
+
+def naming_of(key: str, identity: Identity) -> str:
+    """Return what tells names by one key, as in :attr:`Instructions.key`, and identity from those by another."""
+    return hashlib.sha256("\0".join(("naming", key, identity.source, identity.name)).encode()).hexdigest()[:16]
 
 
 def hash_identity(key: bytes, identity: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+import msgspec
+
 from berth.api import latency_exchange as exchange
 from berth.api.latencypolicy import Exploration, LatencyPolicy, MeasurementSource, UserMode
 from berth.kube.objects import Pod
@@ -67,6 +69,8 @@ class FrontDesk:
         if policy is None:
             return exchange.Instructions()
         node = caller.node if message.policy or pod is None else pod.spec.node_name
+        if not self._knows_names(policy, message):
+            message = msgspec.structs.replace(message, users=())  # each would be one user more
         if new and message.users and node:
             source = MeasurementSource.ROUTER if message.policy else MeasurementSource.METER
             place = self._places.place_of(node, policy.spec.sharing)
@@ -101,6 +105,11 @@ class FrontDesk:
         """Return what a node's agent is to measure, if it is to wait once there is anything, or after a while."""
         return exchange.ProbeOrders(await self._orders.wait(node, exchange.PROBES_WAIT if wait else 0.0))
 
+    def _knows_names(self, policy: LatencyPolicy, message: exchange.RoundTrips) -> bool:
+        """Whether users are named as the policy says; who has not heard yet of a change names them as before."""
+        key = self._key_of(policy.metadata.uid)
+        return message.naming in ("", exchange.naming_of(key, _identity_of(policy)))
+
     def _policy_of(self, pod: Pod | None) -> LatencyPolicy | None:
         """The policy of a pod's workload, where there is exactly one."""
         keys = self._policies.of(owner_of(pod)) if pod is not None else frozenset()
@@ -111,13 +120,17 @@ class FrontDesk:
         return self._policies.get(f"{caller.namespace}/{name}")
 
     def _instructions(self, policy: LatencyPolicy, steer: dict[str, str]) -> exchange.Instructions:
-        identity = policy.spec.users.identity
         usual = exchange.Instructions().interval
         return exchange.Instructions(
             policy=policy.metadata.name,
             key=self._key_of(policy.metadata.uid),
-            identity=exchange.Identity(identity.source, identity.name or ""),
+            identity=_identity_of(policy),
             tell_addresses=Exploration.REVERSE_PROBE in policy.spec.exploration,
             interval=INTERVAL if steer else usual,
             steer=steer,
         )
+
+
+def _identity_of(policy: LatencyPolicy) -> exchange.Identity:
+    identity = policy.spec.users.identity
+    return exchange.Identity(identity.source, identity.name or "")

@@ -13,7 +13,7 @@ import aiohttp
 import msgspec
 import structlog
 
-from berth.api.latency_exchange import MAX_USERS, ROUND_TRIPS_PATH, Instructions
+from berth.api.latency_exchange import MAX_USERS, ROUND_TRIPS_PATH, Instructions, naming_of
 from berth.runtime.measuring.calls import (
     PAUSES,
     ControllerCalls,
@@ -64,6 +64,7 @@ class Reporter:
         """
         self.instructions = Instructions()
         """what is to be done, as the last answer says"""
+        self._naming = ""
         self._server = server
         self._reports = reports
         self._instructed = instructed
@@ -104,7 +105,10 @@ class Reporter:
         instructions = self.instructions
         self._hurry.clear()
         message = self._reports.message(
-            time.monotonic(), telling=bool(instructions.policy), addresses=instructions.tell_addresses
+            time.monotonic(),
+            telling=bool(instructions.policy),
+            addresses=instructions.tell_addresses,
+            naming=self._naming,
         )
         self.instructions, key = await calls.post(
             ROUND_TRIPS_PATH,
@@ -116,6 +120,7 @@ class Reporter:
         REPORTS.labels("answered").inc()
         TELLING.set(bool(self.instructions.policy))
         if self.instructions.policy:
+            self._naming = naming_of(self.instructions.key, self.instructions.identity)
             self._reports.arrived()
             TOLD.inc(sum(len(user.microseconds) for user in message.users))
         else:  # who has just begun may not know of it yet, and has taken in nothing

@@ -50,13 +50,14 @@ class Reports:
         """Whether there is a user of whom there is news."""
         return any(user.untold for user in self._table)
 
-    def message(self, now: float, *, telling: bool, addresses: bool) -> RoundTrips:
+    def message(self, now: float, *, telling: bool, addresses: bool, naming: str = "") -> RoundTrips:
         """Return the message to send now: the one that is under way, or else the next.
 
         Args:
             now: for the ages in it.
             telling: whether round trips are wanted; else a new message has none.
             addresses: whether addresses are told.
+            naming: how users are named.
         """
         if self._under_way is None:
             self._sequence += 1
@@ -71,7 +72,7 @@ class Reports:
             for told in self._under_way
             if now - told.measured < self._age
         )
-        return RoundTrips(self.instance, self._sequence, users, self._policy, self._steers)
+        return RoundTrips(self.instance, self._sequence, users, self._policy, self._steers, naming)
 
     def arrived(self) -> None:
         """Note that the message under way has been answered."""

@@ -144,3 +144,24 @@ def test_a_router_is_told_whom_to_steer_and_asked_more_often_then(
     # After one that cannot, those of other nodes are not awaited.
     awaited = made.observations.routers("shop/web").awaited({"z"}, datetime.now(UTC), known=True)
     assert (awaited is not None) is (steers and not identity)
+
+
+BY_HEADER = exchange.Identity(exchange.IdentitySource.HEADER, "X-User")
+
+
+@pytest.mark.parametrize(
+    ("naming", "heard"),
+    [
+        pytest.param(exchange.naming_of("key of web", BY_HEADER), True, id="as the policy says"),
+        pytest.param(exchange.naming_of("key of former", BY_HEADER), False, id="by the key of before"),
+        pytest.param(exchange.naming_of("key of web", exchange.Identity()), False, id="by what told users before"),
+        pytest.param("", True, id="not told, as of an older version"),
+    ],
+)
+@pytest.mark.parametrize("caller", [METER, ROUTER], ids=["a meter", "a router"])
+def test_users_named_as_before_a_change_are_no_further_ones(caller: Caller, naming: str, heard: bool) -> None:
+    made = Desk(users={"mode": "PerUser", "identity": {"source": "Header", "name": "X-User"}})
+    message = exchange.RoundTrips("i", 1, TOLD.users, "web" if caller is ROUTER else "", naming=naming)
+    found = made.desk.round_trips(caller, message, new=True)
+    assert (found.policy, found.identity) == ("web", BY_HEADER)
+    assert len(made.observations.crowd("shop/web", datetime.now(UTC)).table) == heard

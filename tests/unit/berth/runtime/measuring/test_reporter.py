@@ -12,7 +12,14 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from berth.api.latency_exchange import MAX_USERS, ROUND_TRIPS_PATH, Identity, IdentitySource, Instructions
+from berth.api.latency_exchange import (
+    MAX_USERS,
+    ROUND_TRIPS_PATH,
+    Identity,
+    IdentitySource,
+    Instructions,
+    naming_of,
+)
 from berth.runtime.measuring.calls import (
     PAUSES,
     ControllerCalls,
@@ -92,6 +99,22 @@ async def test_the_first_message_asks_and_the_next_tells(controller: LatencyCont
     assert (first.sequence, second.sequence, first.instance) == (1, 2, second.instance)
     assert controller.tokens[0] == "Bearer first"
     assert stand.instructed[0] == (instructions(identity=identity), KEY)
+
+
+async def test_a_message_says_how_its_users_are_named(controller: LatencyController, stand: Stand) -> None:
+    """A controller with another key knows that they are none of its users."""
+    former, renewed = instructions(), instructions(key=b"another of 32 bytes, at random..")
+    controller.says(former)
+    stand.measured(20)
+    async with stand.running():
+        first, second = await controller.message(0), await controller.message(1)
+        controller.says(renewed)
+        while not stand.instructed or stand.instructed[-1][0].key != renewed.key:
+            await asyncio.sleep(0.01)
+        third = await controller.message(len(controller.messages))
+    namings = [naming_of(each.key, each.identity) for each in (former, renewed)]
+    assert (first.naming, second.naming, third.naming) == ("", *namings)
+    assert namings[0] != namings[1]
 
 
 async def test_a_new_user_is_told_at_once(controller: LatencyController, stand: Stand) -> None:
