@@ -38,6 +38,8 @@ MOST_AROUND_BYTES: Final = MAX_FIELD_BYTES + MAX_HEAD_BYTES
 """Bytes of a head, and of what is around the chunks of a body, from which on no more are read."""
 
 
+LINGER_SECONDS: Final = 2.0
+"""Seconds for which what a client goes on sending behind its last answer is taken and dropped, unless it leaves."""
 _END: Final = b"\r\n\r\n"
 
 
@@ -70,7 +72,7 @@ class _Connection(RequestHandler):
     told that this request is the last, and so asks again for the others (RFC 9112, 9.3.2).
     """
 
-    __slots__ = ("_around", "_body", "_broken", "_end", "_over", "_rest", "_seen")
+    __slots__ = ("_around", "_body", "_broken", "_end", "_lingers", "_over", "_rest", "_seen")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -81,6 +83,7 @@ class _Connection(RequestHandler):
         self._around = 0  # bytes since then that belong to no body
         self._rest = 0  # bytes still to come of the body of a request behind which all is dropped
         self._end = b""  # of what came last: a head may end in two pieces
+        self._lingers = False  # whether the client may be sending more behind what is answered last
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
@@ -141,7 +144,22 @@ class _Connection(RequestHandler):
             self._look(tail, self._request_count - before, len(tail))
             self._end = tail[-3:]
             self._seen, self._around = (self._request_count, self._body.total_bytes), 0
+        if self._lingers and not found[0].keep_alive:
+            await self._linger()
         return found
+
+    async def _linger(self) -> None:
+        """End our side alone, until the client ends its own, which ends this.
+
+        With something unread the end would be a reset: the client may lose the answer, or fail to send before it reads.
+        """
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            return
+        self._over = self._broken = True
+        transport.write_eof()
+        transport.resume_reading()
+        await asyncio.sleep(LINGER_SECONDS)
 
     def _look(self, data: bytes, new: int, came: int) -> None:
         """See what the last requests are.
@@ -171,7 +189,7 @@ class _Connection(RequestHandler):
 
     def _last(self) -> None:
         """Have the client told that the request that came last is the last."""
-        self._rest = 0
+        self._rest, self._lingers = 0, True
         request = self._current_request
         if self._messages:
             message, body = self._messages[-1]
@@ -183,7 +201,7 @@ class _Connection(RequestHandler):
             self.close()
 
     def _refused(self, text: str) -> None:
-        self._over = self._broken = True
+        self._over = self._broken = self._lingers = True
         if not self._body.is_eof():
             self._body.set_exception(MalformedBodyError(text))
 
@@ -243,7 +261,7 @@ class ProxyServer:
             "max_line_size": MAX_FIELD_BYTES,
             "max_field_size": MAX_FIELD_BYTES,
             "max_headers": MAX_FIELDS,
-            "lingering_time": 2.0,
+            "lingering_time": LINGER_SECONDS,
             "read_bufsize": BUFFERED_BYTES // 2,  # twice as much may wait
         }
         try:

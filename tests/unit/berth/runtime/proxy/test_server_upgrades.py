@@ -7,6 +7,8 @@ import asyncio
 
 import pytest
 
+from berth.runtime.proxy import server
+from tests.support.kube import until
 from tests.support.proxying import Visit, application, get, proxy, read_body, status_of
 
 H2C = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: x")
@@ -196,3 +198,42 @@ async def test_a_malformed_body_behind_a_websocket_that_is_declined_is_refused_a
         writer.write(b"abcrubbish\r\n")
         assert (await reader.readuntil(b"hi"))[:12] == b"HTTP/1.1 200"
         assert status_of(await reader.readline()) == 400
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        pytest.param(get("/", *H2C, last=False) + NEXT, 200, id="behind an upgrade that is not given"),
+        pytest.param(post("Transfer-Encoding: chunked") + CHUNKED, 200, id="behind its chunks"),
+        pytest.param(b"rubbish\r\n\r\n", 400, id="behind no HTTP"),
+        pytest.param(get(last=False).removesuffix(b"\r\n"), 431, id="within a head that is too large"),
+    ],
+)
+async def test_who_goes_on_sending_is_answered_all_the_same(sent: bytes, status: int) -> None:
+    """More than the kernel keeps: a client that sends before it reads would fail with it, and never see the answer."""
+    more = (b"A: " + b"x" * 10_000 + b"\r\n") * 2000
+    async with (
+        asyncio.timeout(30),
+        application(echo) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        writer.write(sent + more)
+        await writer.drain()
+        assert status_of(await reader.readline()) == status
+        await reader.read()
+        writer.close()
+        await until(lambda: under_test.server.connections == 0, what="the end of the connection")
+
+
+async def test_who_stays_behind_the_last_answer_is_left_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "LINGER_SECONDS", 0.05)
+    async with (
+        asyncio.timeout(30),
+        application(echo) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        writer.write(get("/", *H2C, last=False) + NEXT)
+        assert status_of(await reader.read()) == 200
+        await until(lambda: under_test.server.connections == 0, what="the end of the connection")
