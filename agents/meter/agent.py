@@ -53,7 +53,7 @@ class MeterAgent:
             answer_seconds=settings.timeout,
             came=self._news.set,
         )
-        self._server = ProxyServer(self._meter.handle, host=settings.address, port=settings.port)
+        self._server = ProxyServer(self._meter.handle, host=settings.address, port=settings.port, pool=self._pool)
         self._measurements = self._measurements_of(settings)
         self._ready = False
         context.checks.add_ready("proxy", lambda: None if self._ready else "it takes no requests")

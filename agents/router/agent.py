@@ -66,7 +66,11 @@ class RouterAgent:
             access_log=settings.access_log,
         )
         self._server = ProxyServer(
-            routing.handle, host=settings.address, port=settings.port, most_connections=settings.connections
+            routing.handle,
+            host=settings.address,
+            port=settings.port,
+            most_connections=settings.connections,
+            pool=self._pool,
         )
         self._admin = (
             Admin(

@@ -77,6 +77,13 @@ async def give_back_free_memory(every: float = TRIM_SECONDS) -> None:
             await asyncio.to_thread(trim, 0)
 
 
+def give_back_now() -> None:
+    """Have free memory go back to the system."""
+    trim = _malloc_trim()
+    if trim is not None:
+        trim(0)
+
+
 def _malloc_trim() -> Callable[[int], int] | None:
     """glibc's malloc_trim, None where there is none."""
     try:

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from berth.runtime.proxy.exchange import Exchange
 from berth.runtime.proxy.forwarding import Forwarding
+from berth.runtime.proxy.memory import memory_used
 from berth.runtime.proxy.server import ProxyServer
 from berth.runtime.proxy.upstream import Address, UpstreamPool
 
@@ -143,8 +144,13 @@ class Proxy:
 
 
 @asynccontextmanager
-async def proxy(*addresses: Address, **options: object) -> AsyncIterator[Proxy]:
-    """Run a proxy that tries addresses in this order, the last again where there is no other."""
+async def proxy(
+    *addresses: Address, memory: tuple[int, Callable[[], int]] | None = None, **options: object
+) -> AsyncIterator[Proxy]:
+    """Run a proxy that tries addresses in this order, the last again where there is no other.
+
+    `memory` says how much it may have, and what tells how much it has.
+    """
     pool = UpstreamPool()
     forwarding = Forwarding(pool)
     done: list[Exchange] = []
@@ -162,7 +168,8 @@ async def proxy(*addresses: Address, **options: object) -> AsyncIterator[Proxy]:
         finally:
             done.append(exchange)
 
-    server = ProxyServer(handle, host="127.0.0.1", port=0)
+    limit, used = memory or (None, memory_used)
+    server = ProxyServer(handle, host="127.0.0.1", port=0, pool=pool, limit=limit, used=used)
     await server.start()
     try:
         yield Proxy(server, forwarding, pool, done, failures)

@@ -17,7 +17,9 @@ from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from berth.runtime.listening import listen
 from berth.runtime.proxy.headers import MAX_HEAD_BYTES
-from berth.runtime.proxy.upstream import BUFFERED_BYTES, read_at_most
+from berth.runtime.proxy.memory import LEAST_BYTES, Keeper, memory_limit, memory_used
+from berth.runtime.proxy.reading import BUFFERED_BYTES, read_at_most
+from berth.runtime.proxy.upstream import UpstreamPool
 
 log = structlog.get_logger(__name__)
 
@@ -72,10 +74,11 @@ class _Connection(RequestHandler):
     told that this request is the last, and so asks again for the others (RFC 9112, 9.3.2).
     """
 
-    __slots__ = ("_around", "_body", "_broken", "_end", "_lingers", "_over", "_rest", "_seen")
+    __slots__ = ("_around", "_body", "_broken", "_end", "_keeper", "_lingers", "_over", "_rest", "_seen")
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(self, server: web.Server, keeper: Keeper, **options: Any) -> None:
+        super().__init__(server, **options)
+        self._keeper = keeper
         self._over = False  # whether no more is taken in
         self._broken = False  # nor anything of what was
         self._body: StreamReader = EMPTY_PAYLOAD  # of the last request
@@ -90,12 +93,36 @@ class _Connection(RequestHandler):
         super().connection_made(transport)
         read_at_most(transport)
 
+    @property
+    def held(self) -> int:
+        """Bytes that are kept for this client: of heads, of what follows them, and of what it does not read."""
+        request, transport = self._current_request, self.transport
+        if transport is None or transport.is_closing():
+            return 0
+        kept = self._around + len(self._message_tail)
+        kept += getattr(self._body, "_size", 0) + getattr(self._payload_parser, "size", 0)
+        kept += sum(_size(message) for message, _ in self._messages)
+        kept += _size(request._message) if request is not None else 0
+        # The parser has what it was given when it was paused.
+        kept += BUFFERED_BYTES if self._buffer_paused or self._reading_paused else 0
+        return kept + transport.get_write_buffer_size()
+
+    def cut(self) -> None:
+        """End it at once."""
+        if (drop := getattr(self._payload_parser, "drop", None)) is not None:
+            drop()
+        if self.transport is not None:
+            self.transport.abort()
+
     def data_received(self, data: bytes) -> None:
         """Take in what came; behind what is refused nothing can be told apart.
 
         Nothing is to go on with what had to wait until bodies and requests before were taken. None comes meanwhile.
         """
         if self._broken or (self._over and data):
+            return
+        if data and self._keeper.came(len(data)) and max(len(data), self.held) >= LEAST_BYTES:
+            self._keeper.cut(self)  # before it is kept
             return
         other = self._payload_parser is not None or self._upgraded
         super().data_received(data)
@@ -206,6 +233,13 @@ class _Connection(RequestHandler):
             self._body.set_exception(MalformedBodyError(text))
 
 
+def _size(message: RawRequestMessage | _ErrInfo) -> int:
+    """About how much memory a request's head takes: as bytes, and as text."""
+    return (
+        0 if isinstance(message, _ErrInfo) else 2 * sum(len(name) + len(value) for name, value in message.raw_headers)
+    )
+
+
 def _is_websocket(message: RawRequestMessage) -> bool:
     """Whether it asks for the upgrade that the parser knows, behind which nothing is dropped."""
     return message.headers.get("Upgrade", "").lower() == "websocket"
@@ -223,8 +257,31 @@ class ProxyServer:
     next answer, then nobody new is let in, then what is under way has its time.
     """
 
-    def __init__(self, handler: Handler, *, host: str, port: int, most_connections: int = MOST_CONNECTIONS) -> None:
-        """Prepare; port 0 picks a free one, readable as :attr:`port` after start; an empty host is all addresses."""
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        host: str,
+        port: int,
+        most_connections: int = MOST_CONNECTIONS,
+        pool: UpstreamPool | None = None,
+        used: Callable[[], int] = memory_used,
+        limit: int | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            handler: answers requests.
+            host: address to listen on; empty: all of them.
+            port: 0 picks a free one, readable as :attr:`port` after start.
+            most_connections: connections of clients at a time.
+            pool: connections to the application; they read less while memory is short.
+            used: tells how much memory the process has.
+            limit: bytes of memory that it may have; None: what its cgroup says.
+        """
+        self._pool, self._used, self._limit = pool, used, limit
+        self._keeper = Keeper(None, self._connections)
+        self._keeping: asyncio.Task[None] | None = None
         self._handler = handler
         self._host = host
         self.port = port
@@ -273,6 +330,12 @@ class ProxyServer:
                 f"port {self.port} of {self._host or 'all addresses'} {why}; choose another"
             ) from error
         self.port = accepting.getsockname()[1]
+        limit = self._limit or await asyncio.to_thread(memory_limit)
+        self._keeper = Keeper(limit, self._connections, self._used, self._used())
+        if self._pool is not None:
+            reading = self._pool.reading
+            reading.came, self._keeper.turned = self._keeper.came, reading.read_little
+        self._keeping = asyncio.create_task(self._keeper.run())
         self._listener = await asyncio.get_running_loop().create_server(
             self._accepted, sock=accepting, backlog=WAITING_CONNECTIONS
         )
@@ -293,7 +356,14 @@ class ProxyServer:
         if left:
             log.warning("requests were cut off, their time is over", connections=left)
         await self._server.shutdown(0.1)
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)
         self._listener = None
+
+    def _connections(self) -> list[_Connection]:
+        found = self._server.connections if self._server is not None else ()
+        return [each for each in found if isinstance(each, _Connection)]
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         protocol = request.protocol
@@ -306,7 +376,7 @@ class ProxyServer:
     def _accepted(self) -> asyncio.BaseProtocol:
         if self._server is None or self.connections >= self._most:
             return _Refusal()
-        return _Connection(self._server, **self._options)
+        return _Connection(self._server, self._keeper, **self._options)
 
 
 class _Refusal(asyncio.Protocol):

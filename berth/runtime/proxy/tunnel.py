@@ -22,17 +22,20 @@ class _FromClient:
     def __init__(self, request: web.BaseRequest) -> None:
         self._transport = request.transport
         self._parts: list[bytes] = []
-        self._size = 0
+        self.size = 0
+        """bytes of them"""
         self.ended = False
         """whether the client is gone"""
+        self.dropped = False
+        """whether nobody is to take what came"""
         self._paused = False
         self._news = asyncio.Event()
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]:
         """Take in what came; never the end, which is that of the connection."""
         self._parts.append(data)
-        self._size += len(data)
-        if self._size > BUFFERED_BYTES and self._transport is not None and not self._paused:
+        self.size += len(data)
+        if self.size > BUFFERED_BYTES and self._transport is not None and not self._paused:
             self._paused = True
             self._transport.pause_reading()
         self._news.set()
@@ -43,6 +46,11 @@ class _FromClient:
         self.ended = True
         self._news.set()
 
+    def drop(self) -> None:
+        """Let go of what came: the connection is cut."""
+        self._parts.clear()
+        self.size, self.dropped = 0, True
+
     async def read(self) -> bytes:
         """Return what came; nothing at the end."""
         while not self._parts and not self.ended:
@@ -50,7 +58,7 @@ class _FromClient:
             await self._news.wait()
         data = b"".join(self._parts)
         self._parts.clear()
-        self._size = 0
+        self.size = 0
         if self._paused and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()
@@ -86,7 +94,7 @@ async def tunnel(request: web.BaseRequest, connection: UpstreamConnection) -> No
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        if client.ended:
+        if client.ended and not client.dropped:
             ways[1].cancel()
             await asyncio.wait(ways[1:])
             with contextlib.suppress(TimeoutError):

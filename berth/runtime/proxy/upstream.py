@@ -11,6 +11,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, NamedTuple, cast
 
+from berth.runtime.proxy.reading import BUFFERED_BYTES, Reading
 from berth.runtime.proxy.response_reader import Head, MalformedAnswerError, ResponseReader
 from berth.runtime.tcp_info import segments_acknowledged
 
@@ -29,8 +30,6 @@ ROOM_BYTES: Final = 32_768
 """Bytes of a body for which every application has room: half of the window that connections begin with."""
 MOST_IDLE: Final = 256
 """Connections without a request that are kept for one address."""
-BUFFERED_BYTES: Final = 65_536
-"""Bytes of an answer that nobody has taken from which on no more is read, and bytes that are read at a time at most."""
 
 
 class Address(NamedTuple):
@@ -40,11 +39,6 @@ class Address(NamedTuple):
     """IP address or name"""
     port: int
     """TCP port"""
-
-
-def read_at_most(transport: asyncio.BaseTransport) -> None:
-    """Have asyncio read no more at a time than may wait: it would read 256 KiB."""
-    transport.max_size = BUFFERED_BYTES  # type: ignore[attr-defined]  # of the event loop's own transports
 
 
 class Failure(StrEnum):
@@ -76,6 +70,8 @@ class UpstreamPool:
 
     def __init__(self) -> None:
         """Prepare; a connection is made when a request finds none that is free."""
+        self.reading = Reading()
+        """how much is read of answers at a time"""
         self._free: dict[Address, deque[UpstreamConnection]] = {}
         self._all: set[UpstreamConnection] = set()
         self._clearing: asyncio.TimerHandle | None = None
@@ -148,7 +144,7 @@ class UpstreamPool:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: UpstreamConnection(address, self._all), address.host, address.port
+                    lambda: UpstreamConnection(address, self._all, self.reading), address.host, address.port
                 )
         except TimeoutError as error:
             raise UpstreamError(Failure.CONNECT, f"no connection within {CONNECT_SECONDS:g} s") from error
@@ -160,13 +156,15 @@ class UpstreamPool:
 class UpstreamConnection(asyncio.Protocol):
     """One connection; it carries one request at a time."""
 
-    def __init__(self, address: Address, everyone: set[UpstreamConnection]) -> None:
+    def __init__(self, address: Address, everyone: set[UpstreamConnection], reading: Reading) -> None:
         """Prepare.
 
         Args:
             address: where it leads to.
             everyone: where it notes that it is there.
+            reading: how much it reads at a time.
         """
+        self._reading = reading
         self.address = address
         self.free_since = 0.0
         """when its last request ended, on the monotonic clock"""
@@ -294,7 +292,7 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast("asyncio.Transport", transport)
-        read_at_most(transport)
+        self._reading.begin(transport)
         self._everyone.add(self)
         connection: socket.socket = transport.get_extra_info("socket")
         with contextlib.suppress(OSError):
@@ -306,6 +304,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on; what nobody has asked for ends the connection."""
+        self._reading.came(len(data))
         if self._raw is not None:
             self._raw.append(data)
         elif self._reader is None or (self._reader.complete and not self._reader.upgraded):
@@ -329,6 +328,7 @@ class UpstreamConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Tell who waits; some answers end here."""
         self._everyone.discard(self)
+        self._reading.end(self._transport)
         connection = cast("asyncio.Transport", self._transport).get_extra_info("socket")
         self._transport, reader = None, self._reader
         if reader is not None and not reader.complete and self._raw is None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from berth.runtime.proxy.upstream import BUFFERED_BYTES
+from berth.runtime.proxy.reading import BUFFERED_BYTES
 from tests.support.proxying import Visit, answering, application, body_of, get, proxy, read_body, status_of
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"

@@ -1,0 +1,168 @@
+"""How much memory there is, and who is cut off before it is used up: one client's flood would end the process for all.
+
+What a connection holds is bounded, at some hundred KiB with what asyncio and the kernel add; ten thousand connections
+are more than any proxy is given. So as the limit of the process's cgroup comes near those go that hold most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import resource
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+import structlog
+
+from berth.kube.memory import give_back_now
+
+log = structlog.get_logger(__name__)
+
+SHARE: Final = 0.6
+"""Share of what the process has beside itself from which on connections are cut; the rest is for what comes until
+they are, and for what the kernel keeps."""
+GOAL: Final = 0.5
+"""Share to which they are."""
+LOOK_SECONDS: Final = 0.1
+"""Seconds from one look to the next at the most."""
+LOOK_BYTES: Final = 2**22
+"""Bytes of clients after which is looked in any case."""
+LEAST_BYTES: Final = 16_384
+"""Who holds less is never cut: a request with its answer mostly does."""
+TELL_SECONDS: Final = 10.0
+"""Seconds from one line of the log about it to the next."""
+GIVE_BACK_SECONDS: Final = 1.0
+"""Seconds from one time to the next that free memory is given back while it is short."""
+_PAGE: Final = resource.getpagesize()
+
+
+class Holder(Protocol):
+    """A connection."""
+
+    @property
+    def held(self) -> int:
+        """Bytes that it holds, about."""
+
+    def cut(self) -> None:
+        """End it at once."""
+
+
+H = TypeVar("H", bound=Holder)
+
+
+def memory_limit(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Return the bytes that this process and its like may have by its cgroup; None: as many as there are."""
+    found: list[int] = []
+    try:
+        lines = proc.read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if not controllers:
+            below, name = root, "memory.max"
+        elif "memory" in controllers.split(","):
+            below, name = root / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        # In a container the path may be that of the host, of which the container sees its own part alone.
+        for directory in (below / path.lstrip("/"), below):
+            try:
+                found.append(int((directory / name).read_text()))
+            except (OSError, ValueError):  # "max"
+                continue
+    return min((each for each in found if each < 1 << 60), default=None)
+
+
+def memory_used() -> int:
+    """Return the bytes that are this process's alone."""
+    _, resident, shared, *_ = Path("/proc/self/statm").read_text().split()
+    return (int(resident) - int(shared)) * _PAGE
+
+
+def who_goes(holders: Iterable[H], excess: int) -> list[H]:
+    """Return those that hold most, until it is as much as there is too much; none that holds little."""
+    found: list[H] = []
+    many = ((holder.held, holder) for holder in holders)
+    for held, holder in sorted(((held, each) for held, each in many if held >= LEAST_BYTES), key=lambda pair: -pair[0]):
+        if excess <= 0:
+            break
+        found.append(holder)
+        excess -= held
+    return found
+
+
+class Keeper:
+    """Cuts connections off whenever a process uses too much."""
+
+    def __init__(
+        self,
+        limit: int | None,
+        holders: Callable[[], Iterable[Holder]],
+        used: Callable[[], int] = memory_used,
+        base: int = 0,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            limit: bytes that the process may have; None: as many as there are.
+            holders: the connections as they are.
+            used: tells how many bytes it has.
+            base: what it has without connections.
+        """
+        self.short = False
+        """whether it used too much when that was looked at last"""
+        self.turned: Callable[[bool], None] = lambda _short: None
+        """called when memory is short, and when it is not any more"""
+        self._most = base + round(SHARE * (limit - base)) if limit is not None else None
+        self._goal = base + round(GOAL * (limit - base)) if limit is not None else 0
+        self._holders = holders
+        self._used = used
+        self._since = self._count = 0
+        self._told = float("-inf")
+
+    def came(self, size: int) -> bool:
+        """Note that so much has come; returns whether memory is short.
+
+        Thousands of clients may send at once, and all that comes before the event loop is round again.
+        """
+        self._since += size
+        if self._since >= LOOK_BYTES:
+            self.look()
+        return self.short
+
+    def look(self) -> None:
+        """Cut off who holds most, if too much is used."""
+        self._since = 0
+        if self._most is None:
+            return
+        used, before = self._used(), self.short
+        self.short = used > self._most
+        if self.short is not before:
+            self.turned(self.short)
+        if self.short:
+            # What is cut is free when the event loop is round again.
+            for each in who_goes(self._holders(), used - self._goal):
+                self.cut(each)
+
+    def cut(self, holder: Holder) -> None:
+        """Cut a connection off."""
+        self._count += 1
+        holder.cut()
+
+    async def run(self, every: float = LOOK_SECONDS) -> None:
+        """Look time and again, until cancelled."""
+        loop = asyncio.get_running_loop()
+        given_back = float("-inf")
+        while self._most is not None:
+            await asyncio.sleep(every)
+            self.look()
+            if self._count and loop.time() - self._told >= TELL_SECONDS:
+                log.warning("memory is short, connections that hold most of it are cut", connections=self._count)
+                self._told, self._count = loop.time(), 0
+            if self.short and loop.time() - given_back >= GIVE_BACK_SECONDS:
+                given_back = loop.time()
+                gc.collect()
+                await asyncio.to_thread(give_back_now)

@@ -1,0 +1,145 @@
+"""How much memory a process may have, and who goes before it is used up."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from berth.runtime.proxy.memory import GOAL, LEAST_BYTES, LOOK_BYTES, SHARE, Keeper, memory_limit, memory_used, who_goes
+
+LIMIT = 1_000_000_000
+
+
+@dataclass(eq=False)
+class Client:
+    held: int
+    is_cut: bool = False
+
+    def cut(self) -> None:
+        self.is_cut, self.held = True, 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "files", "limit"),
+    [
+        pytest.param("0::/\n", {"memory.max": "268435456\n"}, 268_435_456, id="version 2, as a container sees it"),
+        pytest.param("0::/pods/a\n", {"pods/a/memory.max": "5\n", "memory.max": "7\n"}, 5, id="version 2"),
+        pytest.param("0::/pods/a\n", {"pods/a/memory.max": "max\n", "memory.max": "7\n"}, 7, id="of all together"),
+        pytest.param("0::/\n", {"memory.max": "max\n"}, None, id="none"),
+        pytest.param("0::/\n", {}, None, id="nothing is said"),
+        pytest.param(
+            "4:memory:/pods/a\n0::/\n", {"memory/pods/a/memory.limit_in_bytes": "5\n"}, 5, id="version 1, of the host"
+        ),
+        pytest.param(
+            "4:cpu,memory:/pods/a\n", {"memory/memory.limit_in_bytes": "5\n"}, 5, id="version 1, as a container sees it"
+        ),
+        pytest.param(
+            "4:memory:/\n", {"memory/memory.limit_in_bytes": "9223372036854771712\n"}, None, id="version 1, none"
+        ),
+        pytest.param("3:cpuset:/\n", {"memory/memory.limit_in_bytes": "5\n"}, None, id="of another controller"),
+    ],
+)
+def test_the_limit_is_that_of_the_cgroup(tmp_path: Path, lines: str, files: dict[str, str], limit: int | None) -> None:
+    proc = tmp_path / "cgroup"
+    proc.write_text(lines)
+    for name, text in files.items():
+        path = tmp_path / "root" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert memory_limit(proc, tmp_path / "root") == limit
+
+
+def test_without_cgroups_there_is_none(tmp_path: Path) -> None:
+    assert memory_limit(tmp_path / "cgroup", tmp_path) is None
+
+
+def test_what_is_used_is_what_was_taken() -> None:
+    before = memory_used()
+    taken = b"x" * 100_000_000
+    assert memory_used() - before > 0.9 * len(taken)
+
+
+@pytest.mark.parametrize(
+    ("held", "excess", "going"),
+    [
+        pytest.param([100_000, 300_000, 200_000], 250_000, [300_000], id="the largest is enough"),
+        pytest.param([100_000, 300_000, 200_000], 400_000, [300_000, 200_000], id="two"),
+        pytest.param([100_000, LEAST_BYTES - 1], 400_000, [100_000], id="never who holds little"),
+        pytest.param([100_000], 0, [], id="enough is there"),
+    ],
+)
+def test_those_go_that_hold_most(held: list[int], excess: int, going: list[int]) -> None:
+    assert [each.held for each in who_goes(map(Client, held), excess)] == going
+
+
+def keeper(*clients: Client, used: list[float], limit: int | None = LIMIT) -> Keeper:
+    """One of a process that uses such shares of its memory, one after the other."""
+    return Keeper(limit, lambda: clients, lambda: round(LIMIT * (used.pop(0) if len(used) > 1 else used[0])))
+
+
+def test_who_holds_most_is_cut_until_enough_is_free() -> None:
+    clients = [Client(round(share * LIMIT)) for share in (0.02, 0.15, 0.1)]
+    keeper(*clients, used=[SHARE + 0.01]).look()
+    assert [each.is_cut for each in clients] == [False, True, False]
+    assert SHARE + 0.01 - 0.15 < GOAL
+
+
+@pytest.mark.parametrize(
+    ("used", "short"), [pytest.param(0.91, False, id="a little"), pytest.param(0.97, True, id="much")]
+)
+def test_what_the_process_takes_itself_is_no_reason(used: float, short: bool) -> None:
+    subject = Keeper(LIMIT, tuple, lambda: round(used * LIMIT), base=round(0.9 * LIMIT))
+    subject.look()
+    assert subject.short is short
+
+
+@pytest.mark.parametrize(
+    ("used", "limit"), [pytest.param(SHARE, LIMIT, id="enough"), pytest.param(5.0, None, id="no limit")]
+)
+def test_nobody_is_cut_without_need(used: float, limit: int | None) -> None:
+    client = Client(LIMIT)
+    subject = keeper(client, used=[used], limit=limit)
+    assert not subject.came(LOOK_BYTES)
+    assert not client.is_cut
+
+
+def test_what_comes_at_once_is_looked_at_before_the_event_loop_is_round() -> None:
+    client = Client(LIMIT)
+    subject = keeper(client, used=[0.9])
+    assert not subject.came(LOOK_BYTES - 1)
+    assert not client.is_cut
+    assert subject.came(1)
+    assert client.is_cut
+
+
+def test_it_is_told_when_memory_is_short_and_when_it_is_not() -> None:
+    told: list[bool] = []
+    subject = keeper(used=[0.1, 0.9, 0.9, 0.1, 0.1])
+    subject.turned = told.append
+    for _ in range(5):
+        subject.look()
+    assert told == [True, False]
+
+
+async def test_it_looks_time_and_again_and_says_so_once() -> None:
+    client, looks = Client(LIMIT), 0
+
+    def used() -> int:
+        nonlocal looks
+        looks += 1
+        client.held = LIMIT
+        return LIMIT
+
+    with capture_logs() as logs:
+        running = asyncio.ensure_future(Keeper(LIMIT, lambda: [client], used).run(every=0.0))
+        async with asyncio.timeout(30):
+            while looks < 5:
+                await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert client.is_cut
+    assert [(each["log_level"], each["connections"]) for each in logs] == [("warning", 1)]
