@@ -6,7 +6,7 @@ the policy allows. Everything that is remembered is in the status: whoever has i
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -130,6 +130,7 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
         new = _new_pod(move, view)
         if new is not None and new.name != move.new_pod:
             status = moves.replace(status, move, new_pod=new.name)
+    left = view  # without those that are evicted for the moves before
     for move in moves.open_moves(status):
         source = next((pod for pod in view.pods if pod.name == move.pod), None)
         target = _new_pod(move, view)
@@ -138,15 +139,22 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
             outcome = Outcome.CANCELLED if target is None else Outcome.MOVED
             status = moves.replace(status, move, outcome=outcome, ready_time=move.ready_time or knowledge.whole(now))
         elif moves.overdue(move, view.settles, now):
-            status, found = _give_up(status, move, view, now)
+            status, found = _give_up(status, move, left, now)
         elif target is not None and target.ready:
-            status, found = _with_both(status, move, source, target, view, now)
+            status, found = _with_both(status, move, source, target, left, now)
         elif move.outcome is Outcome.CREATING and move.ready_time is not None:
             status = moves.replace(status, move, ready_time=None)  # it failed again before it counted
         actions += found
+        left = without_evicted(left, found)
     if not moves.open_moves(status) and not actions:
         actions += _surplus(status, view)
     return status, actions
+
+
+def without_evicted(view: View, actions: Sequence[Action]) -> View:
+    """Return the view without pods that are evicted."""
+    going = {action.pod for action in actions if isinstance(action, Evict)}
+    return view._replace(pods=tuple(pod for pod in view.pods if pod.name not in going)) if going else view
 
 
 def _new_pod(move: Move, view: View) -> Pod | None:

@@ -18,7 +18,7 @@ from berth.scheduling.latency import gains, knowledge, moves, sizing
 from berth.scheduling.latency.association import associate
 from berth.scheduling.latency.classification import Limits, margin
 from berth.scheduling.latency.coverage import Worth, best_nodes, extended, worth
-from berth.scheduling.latency.decision import begin, carry_on, evict_one, has_room
+from berth.scheduling.latency.decision import begin, carry_on, evict_one, has_room, without_evicted
 from berth.scheduling.latency.set_back import as_of
 from berth.scheduling.latency.situation import Action, Evict, Reason, View, Wish
 from berth.scheduling.latency.user_table import ENOUGH, Costs, UserTable
@@ -71,12 +71,12 @@ def decide(
     # Nobody goes any more where the number is left to others from now on.
     follows = spec.users.max_replicas is not None
     leaving = status.surge.leaving if status.surge is not None and follows else None
-    wanted = view.replicas - (leaving is not None)
+    wanted = max(0, view.replicas - (leaving is not None))
     if decides:
         status, wanted = _size(status, spec, view, table, costs, now)
     if wanted < view.replicas and leaving is not None:
         # A ReplicaSet would delete another, so it goes before there is one less.
-        actions += evict_one({leaving}, view, wanted, "fewer pods serve as many users")
+        actions += evict_one({leaving}, without_evicted(view, actions), wanted, "fewer pods serve as many users")
     elif wanted < view.replicas and (pod := sizing.dispensable(view, costs, spec)) is not None:
         leaving = pod.name
     associations = associate(status.associations, table, costs, view.nodes, _serving(view, actions), spec, now)
@@ -187,7 +187,7 @@ def _step(plan: tuple[str, ...], spec: LatencyPolicySpec, view: View, costs: Cos
     limit, number = Limits.of(spec).hard, {node: at for at, node in enumerate(view.nodes)}
     nodes = [pod.node for pod in view.pods]
     targets = [node for node in plan if node not in nodes and node in view.candidates]
-    leaving = [pod for pod in view.pods if pod.ready and not pod.held and pod.node not in plan]
+    leaving = [pod for pod in view.pods if pod.movable and pod.node not in plan]
     best: tuple[Worth, Wish] | None = None
     for pod in leaving:
         rest = [number[other.node] for other in view.pods if other is not pod and other.node in number]

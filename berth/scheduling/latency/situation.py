@@ -23,6 +23,11 @@ class Pod(NamedTuple):
     held: bool = False
     """whether it is to stay, whatever its users have"""
 
+    @property
+    def movable(self) -> bool:
+        """Whether it may go for another: it serves, as its status says, which may say so of one that has no node."""
+        return self.ready and bool(self.node) and not self.held
+
 
 class View(NamedTuple):
     """The workload and the nodes as they are."""
@@ -157,7 +162,7 @@ class Situation(NamedTuple):
 
     def movable(self) -> list[tuple[Pod, NodeStatus]]:
         """Return pods that may go and whose node is known, farthest first."""
-        pods = [(pod, self.known(pod.node)) for pod in self.view.pods if pod.ready and not pod.held]
+        pods = [(pod, self.known(pod.node)) for pod in self.view.pods if pod.movable]
         measured = [(pod, known) for pod, known in pods if known.state is not NodeState.UNKNOWN]
         return sorted(measured, key=lambda each: (-far(each[1]), each[0].name))
 

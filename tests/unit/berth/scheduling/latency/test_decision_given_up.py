@@ -123,3 +123,24 @@ def test_a_move_says_which_pod_has_come() -> None:
     view = View((Pod("on-a", "a"), Pod("new", "b", ready=False)), 1, NODES, NODES)
     [found] = decide(status, policy(hard=80), view, later(60)).status.moves
     assert (found.outcome, found.new_pod) == (Outcome.CREATING, "new")
+
+
+@pytest.mark.parametrize(
+    ("unready", "evicted"),
+    [
+        pytest.param((), ["on-a", "on-b"], id="enough serve without both"),
+        pytest.param(("on-c",), ["on-a"], id="enough serve without one alone"),
+        pytest.param(("on-c", "new-d"), [], id="too few in any case"),
+    ],
+)
+def test_of_moves_that_end_at_once_as_many_pods_go_as_are_not_needed(
+    unready: tuple[str, ...], evicted: list[str]
+) -> None:
+    made = (move("a", "d", "new-d", Outcome.EVICTING), move("b", "e", "new-e", Outcome.EVICTING))
+    known_then = {"ready_time": later(0), "expected_microseconds": 20_000}
+    made = tuple(each.model_copy(update=known_then) for each in made)
+    places = {"on-a": "a", "on-b": "b", "on-c": "c", "new-d": "d", "new-e": "e"}
+    view = View(tuple(Pod(name, node, name not in unready) for name, node in places.items()), 3, NODES, NODES)
+    surge = Surge(replicas=3, previous=3, wanted=5, seen=True)
+    found = decide(LatencyPolicyStatus(moves=made, surge=surge), policy(hard=80, max_concurrent=2), view, later(10))
+    assert [action.pod for action in found.actions if isinstance(action, Evict)] == evicted
