@@ -72,7 +72,7 @@ class Page:
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
         for name, value in rows:
-            table.add_row(Text(name), Text(printable(value)))
+            table.add_row(Text(printable(name)), Text(printable(value)))
         self._console.print(table)
         self._empty = False
 

@@ -191,3 +191,11 @@ def test_groups_without_a_network_or_with_a_problem(objects: list[dict[str, Any]
     assert heading in text
     assert "all in network" not in text
     assert ("without network costs" in text) is bool(objects)
+
+
+@pytest.mark.parametrize("field", [("\x1b[2J", "x"), ("x", "\x1b[2J")], ids=["name", "value"])
+def test_nothing_that_a_cluster_says_drives_the_terminal(field: tuple[str, str]) -> None:
+    """Types of conditions are names of fields."""
+    made = Page(width=100)
+    made.fields([field])
+    assert "\x1b" not in made.text()
