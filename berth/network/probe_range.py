@@ -15,8 +15,23 @@ from typing import Final
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-_METADATA: Final = (ip_address("fd00:ec2::254"), ip_address("100.100.100.200"), ip_address("168.63.129.16"))
-"""Metadata services that are not link-local: of AWS over IPv6, Alibaba Cloud and Azure."""
+_SERVICES: Final = tuple(
+    map(
+        ip_network,
+        (
+            "fd00:ec2::/32",  # AWS: metadata and identities
+            "fd20:ce::254",  # Google Cloud
+            "168.63.129.16",  # Azure
+            "fd00:c1::a9fe:a9fe",  # Oracle Cloud
+            "192.0.0.192",
+            "100.100.100.200",  # Alibaba Cloud
+            "fd00:100::100:200",
+            "fd00:42::42",  # Scaleway
+            "fd00:a9fe:a9fe::1",  # Linode
+        ),
+    )
+)
+"""Metadata services of clouds that are not link-local, and what is beside them."""
 
 
 class ProbeRange:
@@ -49,10 +64,17 @@ class ProbeRange:
         address: Address = found
         if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
             address = found.ipv4_mapped
+        # Whoever sends packets on takes the IPv4 address out of such a one by itself (RFC 3056).
+        elif (
+            isinstance(found, IPv6Address)
+            and found.sixtofour is not None
+            and (why := self.refusal(str(found.sixtofour)))
+        ):
+            return why
         special = address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
         # No user's address names a link, and one that does is equal to no other (fd00:ec2::254%eth0).
         linked = isinstance(address, IPv6Address) and address.scope_id is not None
-        if special or linked or address.is_reserved or address in _METADATA:
+        if special or linked or address.is_reserved or any(address in network for network in _SERVICES):
             return "a special address"
         if any(address in network for network in self._never):
             return "a network that is never probed"

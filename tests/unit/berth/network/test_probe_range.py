@@ -15,7 +15,8 @@ from controllers.latency.settings import networks_of
 @pytest.fixture
 def allowed() -> ProbeRange:
     made = ProbeRange(networks_of("10.96.0.0/12, fd01::/108"))
-    made.node("n1", ["10.244.1.0/24", "192.168.7.11", "fd00:10:244::/64", "fd00:10:244:1::11", "n1.example"])
+    networks = ["10.244.1.0/24", "192.168.7.11", "fd00:10:244::/64", "2002:cb00:7101::/64", "fd00:10:244:1::11"]
+    made.node("n1", [*networks, "n1.example"])
     return made
 
 
@@ -38,7 +39,19 @@ def allowed() -> ProbeRange:
         pytest.param("::ffff:169.254.169.254", "a special address", id="metadata, as IPv6"),
         pytest.param("fd00:ec2::254", "a special address", id="metadata of AWS with IPv6"),
         pytest.param("fd00:ec2::254%eth0", "a special address", id="metadata of AWS with IPv6, with its link"),
+        pytest.param("fd00:ec2::23", "a special address", id="identities of AWS with IPv6"),
         pytest.param("168.63.129.16", "a special address", id="metadata of Azure"),
+        pytest.param("fd20:ce::254", "a special address", id="metadata of Google Cloud with IPv6"),
+        pytest.param("fd00:c1::a9fe:a9fe", "a special address", id="metadata of Oracle Cloud with IPv6"),
+        pytest.param("192.0.0.192", "a special address", id="metadata of Oracle Cloud before"),
+        pytest.param("fd00:42::42", "a special address", id="metadata of Scaleway with IPv6"),
+        pytest.param("fd00:100::100:200", "a special address", id="metadata of Alibaba Cloud with IPv6"),
+        pytest.param("fd00:a9fe:a9fe::1", "a special address", id="metadata of Linode with IPv6"),
+        pytest.param("2002:a9fe:a9fe::1", "a special address", id="metadata, by 6to4"),
+        pytest.param("64:ff9b::a9fe:a9fe", "a special address", id="metadata, by NAT64"),
+        pytest.param("2002:af4:109::1", "an address of the cluster", id="a pod, by 6to4"),
+        pytest.param("2002:cb00:7101::1", "an address of the cluster", id="a pod that has such an address"),
+        pytest.param("2002:cb00:7107::1", None, id="a user, by 6to4"),
         pytest.param("fe80::1", "a special address", id="link-local"),
         pytest.param("fe80::1%eth0", "a special address", id="link-local, with its link"),
         pytest.param("127.0.0.1", "a special address", id="this machine"),
