@@ -1,6 +1,6 @@
 """Clients that hold much are cut off before memory is used up, and others are served all the same.
 
-Who is chosen is tested in test_memory.py.
+Who is chosen is tested in test_memory.py, a real process with a limit in tests/integration/test_meter_memory.py.
 """
 
 from __future__ import annotations
