@@ -132,7 +132,7 @@ def _classes(problem: Problem) -> Ints:
     for rule in problem.rules:
         if id(rule.domain) not in seen:
             seen.add(id(rule.domain))
-            if not _every_node_its_own(rule.domain):
+            if not every_node_its_own(rule.domain):
                 mix(rule.domain)
         counted = rule.eligible if isinstance(rule, Spread) else rule.placed_subjects
         for more in (rule.placed, counted):
@@ -142,7 +142,7 @@ def _classes(problem: Problem) -> Ints:
     return kind.astype(np.int64)
 
 
-def _every_node_its_own(domain: Ints) -> bool:
+def every_node_its_own(domain: Ints) -> bool:
     """Whether the domains are the nodes: they tell no two nodes apart."""
     keyed = domain[domain >= 0]
     return len(keyed) == len(domain) and bool((np.bincount(keyed) <= 1).all())
@@ -184,7 +184,7 @@ def _shares(problem: Problem, room: Floats, most: int) -> Bools:
     chosen = np.zeros(problem.nodes.size, dtype=np.bool_)
     rules = [rule for rule in problem.rules if isinstance(rule, Spread) and rule.hard]
     keys = {id(rule.domain): rule for rule in rules if rule.present.any()}
-    keys = {key: rule for key, rule in keys.items() if not _every_node_its_own(rule.domain)}
+    keys = {key: rule for key, rule in keys.items() if not every_node_its_own(rule.domain)}
     for key, rule in keys.items():
         rows = {row for other in rules if id(other.domain) == key for row in other.subjects}
         pods = sum(problem.pod_sets[row].replicas for row in rows)

@@ -250,3 +250,19 @@ def test_applications_one_after_another_leave_room_to_grow_in_every_zone() -> No
         nodes = replace(nodes, free=nodes.free - taken[:, None])
     assert [len(each) for each in zones] == [1] * 8
     assert np.bincount(nodes.zone, weights=nodes.free[:, 0]).tolist() == [12, 12, 12, 12]
+
+
+def test_slices_of_applications_one_after_another_leave_room_to_grow_in_every_zone() -> None:
+    """Zones are as far from each other, and each application is in two of them: the first one was in all pairs."""
+    cost = np.full((4, 4), 5.0)
+    np.fill_diagonal(cost, 1.0)
+    nodes = replace(counts.nodes(12), location_cost=cost)
+    for _ in range(8):
+        made = finish(plan(counts.problem(2, 2, 2, edges=[(0, 1), (1, 2)], on=nodes, routing=Routing.SAME_ZONE)))
+        taken = np.zeros(nodes.size, dtype=np.int64)
+        for placed in made.counts:
+            assert len(set(nodes.zone[[*placed]].tolist())) == 2
+            for node, count in placed.items():
+                taken[node] += count
+        nodes = replace(nodes, free=nodes.free - taken[:, None])
+    assert np.bincount(nodes.zone, weights=nodes.free[:, 0]).tolist() == [12, 12, 12, 12]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from berth.network.routing import Routing
 from berth.scheduling.gang.budget import UNLIMITED
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.problem import Nodes, Prices
+from berth.scheduling.replicas.rule import AntiAffinity, Spread
 from berth.scheduling.replicas.search.patterns import WIDEST, Pattern, patterns
 from tests.support.counts import books_of, nodes, problem
 
@@ -79,6 +82,57 @@ def test_the_fullest_location_of_a_pattern_decides() -> None:
         if len(pattern) == 2
     )
     assert sorted(pair) == [2, 3]
+
+
+APART: Final = AntiAffinity(domain=np.arange(9), subjects=[0], selects=[0])
+"""No two replicas of the first workload on a node"""
+
+
+@pytest.mark.parametrize(
+    ("free", "fields", "best"),
+    [
+        pytest.param([[1] * 6, [3, 3]], {}, 1, id="the emptier one has remainders alone"),
+        pytest.param([[9], [4, 4]], {}, 1, id="the emptier one has one node, and both replicas would die with it"),
+        pytest.param([[9, 9], [4, 4]], {}, 0, id="one node does not hold more than the other"),
+        pytest.param([[1] * 6, [1, 1]], {}, 0, id="a slice is cut in both"),
+        pytest.param([[9, 9], [2, 2, 2]], {"replicas": 3, "rules": [APART]}, 1, id="rules keep replicas apart"),
+        pytest.param([[9, 9], [2, 2, 2]], {"replicas": 3}, 0, id="no rule keeps them apart"),
+        pytest.param(
+            [[9, 9], [2, 2, 2]],
+            {"replicas": 3, "rules": [Spread(domain=np.arange(5), subjects=[0], selects=[0], max_skew=1, hard=False)]},
+            1,
+            id="a spread over nodes keeps them apart",
+        ),
+    ],
+)
+def test_of_locations_that_are_alike_one_whose_nodes_take_whole_slices(
+    free: list[list[int]], fields: dict[str, Any], best: int
+) -> None:
+    replicas = fields.pop("replicas", 2)
+    rules = [replace(rule, domain=np.arange(sum(map(len, free)))) for rule in fields.pop("rules", [])]
+    ranked = found(replicas, replicas, on=_in_zones(free), rules=rules)
+    assert next(pattern for pattern in ranked if len(pattern) == 1) == (best,)
+
+
+@pytest.mark.parametrize(
+    ("free", "pair"),
+    [
+        pytest.param([[4, 4], [4, 4], [4, 4]], [0, 1], id="all alike"),
+        pytest.param([[4, 4], [6, 6], [6, 6]], [1, 2], id="the emptiest"),
+        pytest.param([[1] * 20, [4, 4], [4, 4]], [1, 2], id="those whose nodes take whole slices"),
+    ],
+)
+def test_of_locations_that_are_as_far_the_better_ones_are_together(free: list[list[int]], pair: list[int]) -> None:
+    ranked = found(2, 2, on=_in_zones(free), routing=Routing.SAME_ZONE)
+    assert sorted(next(pattern for pattern in ranked if len(pattern) == 2)) == pair
+
+
+def _in_zones(free: list[list[int]]) -> Nodes:
+    """Zones at the same distance from each other, by what their nodes have."""
+    zone = np.repeat(np.arange(len(free)), [len(own) for own in free])
+    cost = np.full((len(free), len(free)), 5.0)
+    np.fill_diagonal(cost, 1.0)
+    return Nodes(free=np.array([[one] for own in free for one in own]), location=zone, location_cost=cost, zone=zone)
 
 
 def test_nowhere_to_go_no_pattern() -> None:
