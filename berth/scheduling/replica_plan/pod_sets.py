@@ -9,9 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from berth.kube.objects import Pod
 from berth.scheduling.cache.pod_templates import TERM_KINDS, PodTemplateInfo
 from berth.scheduling.cache.selectors import Selector
 from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.volume_pool import kind_of_claim
+from berth.scheduling.cache.volumes import claim_keys, storage_request
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.state import InfrastructureState
@@ -79,7 +82,7 @@ def alike(
         key: Hashable = (template.key, workload, id(candidate.result))
         if len(templates[workload]) > 1:
             yield from turns.pause()
-            key = (workload, _signature(candidate, read))
+            key = (workload, _signature(candidate, read), _claims(candidate.info.pod, state))
         if key not in known:
             yield from turns.pause()
             request = state.request_vector(template)
@@ -129,6 +132,20 @@ def _signature(candidate: Candidate, read: frozenset[str]) -> Hashable:
         template.soft_spread,
         candidate.mask.tobytes(),
         frozenset((term, cost.tobytes()) for term, cost in candidate.costs.items()),
+    )
+
+
+def _claims(pod: Pod, state: ClusterState) -> Hashable:
+    """What the claims of a pod ask for: who asks for other volumes, or for none, may find some on the same nodes."""
+    if not pod.spec.volumes:
+        return ()
+    known = (state.volumes.claims.get(key) for key in claim_keys(pod))
+    return tuple(
+        sorted(
+            (kind_of_claim(claim), storage_request(claim), bool(claim.spec.volume_name))
+            for claim in known
+            if claim is not None
+        )
     )
 
 

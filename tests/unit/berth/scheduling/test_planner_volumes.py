@@ -83,6 +83,20 @@ def test_replicas_go_where_there_are_volumes_for_all_of_them(zones: tuple[str, .
     assert len({chosen[pod.metadata.name] for pod in members}) == 3
 
 
+@pytest.mark.parametrize("labels", [{}, {"tenant": "x"}], ids=["alike but for it", "another label"])
+def test_a_replica_that_has_no_claim_does_not_stand_for_one_that_has(lab: Lab, labels: dict[str, str]) -> None:
+    """Both of a workload are on n1, whose volume one of them takes: who calls them finds another elsewhere."""
+    offer(lab, "n1", "n2")
+    shop = lab.group(group_object("shop", *chain("b", "a")))
+    there = {"nodeSelector": {"zone": "n1"}}
+    replicas = member("a-0", "a", labels=labels, spec=there), member("a-1", "a", spec={**there, **using("local-1")})
+    assert where(lab.place(shop, *replicas, member("b", "b", spec=using("local-2")))) == {
+        "a-0": "n1",
+        "a-1": "n1",
+        "b": "n2",
+    }
+
+
 def test_one_of_each_goes_where_volumes_are_large_enough_for_all(lab: Lab) -> None:
     """Three volumes on n1, one of them large, and a large one on n2."""
     for name, size in (("n1-a", "1Gi"), ("n1-b", "1Gi"), ("n1-c", "2Gi"), ("n2-a", "2Gi")):
