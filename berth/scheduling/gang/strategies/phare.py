@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 CANDIDATES = 10
 """M, the candidates tried for each component."""
+NO_AFFINITY = 1e-200
+"""What a cost is divided by where there is none: any cost is still a finite number then, and dear nodes differ."""
 
 _VISITS = 200
 _VISITS_PER_COMPONENT = 4
@@ -69,7 +71,7 @@ class Phare:
         """Return float64[N], the perceived cost of `component` on each node; feasibility is not considered."""
         affinity = self.computing(component) * self.communication(component)
         cost = self.placement.marginal(component)
-        return cost / np.maximum(affinity, 1e-300)
+        return cost / np.maximum(affinity, NO_AFFINITY)
 
     def _room(self, component: int) -> Floats:
         """Return float64[N, R], what `component` may use: up to the threshold, beyond it on nodes it names."""

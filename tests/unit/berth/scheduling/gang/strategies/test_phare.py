@@ -42,6 +42,11 @@ class TestPerceivedCost:
         assert phare.computing(0).tolist() == [1.0, 0.0]
         assert phare.perceived(0)[0] == pytest.approx(2.0)
 
+    def test_dear_nodes_without_affinity_are_told_apart(self) -> None:
+        infrastructure = nodes(5, 5, price=[[2e12, 0.0], [1e12, 0.0]])
+        cost = search(infrastructure, app(2, 4, edges=[(0, 1)], bandwidth=[10])).perceived(0)
+        assert cost[1] < cost[0] < np.inf
+
     def test_affinity_is_the_minimum_over_resources(self) -> None:
         # Cores: y 12, z 9, all free 9 -> 0.75. Memory: y 3, z 2.5, free 2.5 -> 0.75, free 2 -> 0.75 squared.
         application = app(4, 2, 6, edges=[(0, 1), (0, 2)], bandwidth=[10, 5])
