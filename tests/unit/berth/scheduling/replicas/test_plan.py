@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -266,3 +267,25 @@ def test_slices_of_applications_one_after_another_leave_room_to_grow_in_every_zo
                 taken[node] += count
         nodes = replace(nodes, free=nodes.free - taken[:, None])
     assert np.bincount(nodes.zone, weights=nodes.free[:, 0]).tolist() == [12, 12, 12, 12]
+
+
+KINDS = {"large": [20] * 3, "middling": [8] * 8, "small": [4] * 20, "remainders": [2] * 60, "one": [100]}
+"""What nodes of a zone have; a slice of the application below takes six."""
+
+
+@pytest.mark.parametrize("routing", [Routing.ALL, Routing.SAME_ZONE])
+@pytest.mark.parametrize(("one", "other"), [*permutations(KINDS, 2)])
+def test_zones_with_other_nodes_make_no_plan_worse(one: str, other: str, routing: Routing) -> None:
+    """Two zones of each kind, at the same distance: the emptiest are not the best."""
+    edges = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (3, 5)]
+
+    def value(*kinds: str) -> float:
+        zone = np.repeat(np.arange(2 * len(kinds)), [len(KINDS[kind]) for kind in kinds for _ in range(2)])
+        cost = np.full((2 * len(kinds), 2 * len(kinds)), 5.0)
+        np.fill_diagonal(cost, 1.0)
+        free = np.array([[amount] for kind in kinds for _ in range(2) for amount in KINDS[kind]])
+        on = Nodes(free=free, location=zone, location_cost=cost, zone=zone)
+        asked = counts.problem(*[2] * 6, edges=edges, on=on, routing=routing)
+        return finish(plan(asked, effort=Effort(steps=0))).objective
+
+    assert value(one, other) <= min(value(one), value(other)) + 1e-6
