@@ -222,7 +222,7 @@ class Containers:
             pods.setdefault(uid, {})[identity] = cgroup
         end = self._clock() + MOUNTS_SECONDS
         for uid, cgroups in pods.items():
-            for identity, name in self._names(uid, cgroups, end).items():
+            for identity, name in self._names(uid, cgroups, end, sure=sure).items():
                 found = self._known.get(identity) or self._early.get(identity)
                 found = found or Located(Container(identity, uid, name or identity[:12]), cgroups[identity], 0)
                 if name is None:
@@ -235,10 +235,11 @@ class Containers:
         taken = others.keys() if sure or self._tells else unsure.keys()
         return list((located | {key: each for key, each in unsure.items() if key in taken}).values())
 
-    def _names(self, uid: str, cgroups: Mapping[str, Path], end: float) -> dict[str, str | None]:
+    def _names(self, uid: str, cgroups: Mapping[str, Path], end: float, *, sure: bool) -> dict[str, str | None]:
         """Names of a pod's containers, by ID: empty of one that is surely one; None: it may hold the pod's namespaces.
 
-        What surely does so is not among them. At what is mounted is looked until `end`.
+        What surely does so is not among them. At what is mounted is looked until `end`; not in what most likely does
+        so while the runtime will tell (`sure`), as to look once may take longer than that.
         """
         names: dict[str, str | None] = {key: "" for key in cgroups if key in self._known or key in self._early}
         new = cgroups.keys() - names.keys()
@@ -247,7 +248,7 @@ class Containers:
             for identity in new - found.sandboxes:
                 if identity in found.containers:
                     names[identity] = ""
-                elif self._clock() < end:
+                elif self._clock() < end and not (sure and identity in found.presumed):
                     names[identity] = container_name(cgroups[identity], uid, proc=self._proc)
                 else:
                     names[identity] = None

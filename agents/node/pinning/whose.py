@@ -39,10 +39,12 @@ class Kinds(NamedTuple):
     """those of its containers"""
     sandboxes: frozenset[str]
     """those that hold its namespaces"""
+    presumed: frozenset[str]
+    """the one that most likely does so, where none surely does"""
 
 
 def kinds(cgroups: Mapping[str, Path], *, proc: Path = PROC) -> Kinds:
-    """Tell the containers of a pod from what holds its namespaces, by when the kernel ends them; some in neither.
+    """Tell the containers of a pod from what holds its namespaces, by when the kernel ends them; some are neither.
 
     Args:
         cgroups: all cgroups of the pod, by ID.
@@ -50,10 +52,12 @@ def kinds(cgroups: Mapping[str, Path], *, proc: Path = PROC) -> Kinds:
     """
     scores = {key: score for key, cgroup in cgroups.items() if (score := _oom_score(cgroup, proc)) is not None}
     least = min(scores.values(), default=SANDBOX_SCORE)
-    return Kinds(
-        frozenset(key for key, score in scores.items() if score > least),
-        frozenset(key for key, score in scores.items() if score <= SANDBOX_SCORE),
-    )
+    containers = frozenset(key for key, score in scores.items() if score > least)
+    last = frozenset(scores.keys() - containers)
+    if least <= SANDBOX_SCORE:
+        return Kinds(containers, last, frozenset())
+    # A runtime may keep no process for namespaces; then it is a container.
+    return Kinds(containers, frozenset(), last if len(last) == 1 else frozenset())
 
 
 def container_name(cgroup: Path, pod_uid: str, *, proc: Path = PROC) -> str | None:

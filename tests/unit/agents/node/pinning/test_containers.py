@@ -203,6 +203,14 @@ async def test_what_the_kernel_ends_sooner_is_a_container_whatever_is_mounted(
     assert await slow.found() == {FIRST: FIRST[:12]}, "what holds the namespaces is none while the runtime is silent"
 
 
+async def test_what_is_alone_in_its_pod_is_looked_at_once_the_runtime_is_silent(slow: Slow) -> None:
+    """It mostly holds the pod's namespaces, and the runtime will tell."""
+    slow.container(FIRST, score=1000)
+    assert await slow.found() == {}
+    slow.runtime.answers.set_exception(CriError("it hangs", answered=False))
+    assert await slow.found() == {FIRST: "web"}
+
+
 async def test_mounts_are_looked_at_a_short_time_in_each_round(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
 

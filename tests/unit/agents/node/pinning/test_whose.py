@@ -66,22 +66,25 @@ def test_processes_that_are_in_cgroups_inside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "containers", "sandboxes"),
+    ("scores", "containers", "sandboxes", "presumed"),
     [
-        pytest.param({"s": -998, "c": -997}, "c", "s", id="guaranteed"),
-        pytest.param({"s": -998, "c": 2, "d": 999}, "cd", "s", id="burstable, two containers"),
-        pytest.param({"s": -998, "c": 1000}, "c", "s", id="best effort"),
-        pytest.param({"s": 0, "c": 1000}, "c", "", id="a runtime that may not go below 0"),
-        pytest.param({"s": 0, "c": 0}, "", "", id="the same, and the container was to have less"),
-        pytest.param({"s": -998}, "", "s", id="before there are containers"),
-        pytest.param({"c": 1000}, "", "", id="a runtime without a process for namespaces"),
-        pytest.param({"s": -998, "c": -998}, "", "sc", id="as the runtime's own process has it, for a moment"),
-        pytest.param({"s": None, "c": 1000}, "", "", id="one has ended"),
-        pytest.param({"s": "many", "c": 1000, "d": 2}, "c", "", id="nonsense"),
-        pytest.param({}, "", "", id="nothing"),
+        pytest.param({"s": -998, "c": -997}, "c", "s", "", id="guaranteed"),
+        pytest.param({"s": -998, "c": 2, "d": 999}, "cd", "s", "", id="burstable, two containers"),
+        pytest.param({"s": -998, "c": 1000}, "c", "s", "", id="best effort"),
+        pytest.param({"s": 0, "c": 1000}, "c", "", "s", id="a runtime that may not go below 0"),
+        pytest.param({"s": 0, "b": 0, "c": 1000}, "c", "", "", id="the same, and a container was to have less"),
+        pytest.param({"s": -998}, "", "s", "", id="before there are containers"),
+        pytest.param({"s": 0}, "", "", "s", id="the same, and the runtime may not go below 0"),
+        pytest.param({"c": 2, "d": 1000}, "d", "", "c", id="a runtime without a process for namespaces"),
+        pytest.param({"s": -998, "c": -998}, "", "sc", "", id="as the runtime's own process has it, for a moment"),
+        pytest.param({"s": None, "c": 1000}, "", "", "c", id="one has ended"),
+        pytest.param({"s": "many", "b": 1, "c": 1000, "d": 1}, "c", "", "", id="nonsense"),
+        pytest.param({}, "", "", "", id="nothing"),
     ],
 )
-def test_kinds(tmp_path: Path, scores: dict[str, int | str | None], containers: str, sandboxes: str) -> None:
+def test_kinds(
+    tmp_path: Path, scores: dict[str, int | str | None], containers: str, sandboxes: str, presumed: str
+) -> None:
     for name, score in scores.items():
         pid = f"{ord(name)}"
         for directory in (tmp_path / name, tmp_path / pid):
@@ -90,4 +93,4 @@ def test_kinds(tmp_path: Path, scores: dict[str, int | str | None], containers: 
         if score is not None:
             (tmp_path / pid / "oom_score_adj").write_text(f"{score}\n")
     found = kinds({name: tmp_path / name for name in scores}, proc=tmp_path)
-    assert found == (frozenset(containers), frozenset(sandboxes))
+    assert found == (frozenset(containers), frozenset(sandboxes), frozenset(presumed))
