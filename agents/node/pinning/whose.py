@@ -25,6 +25,10 @@ from agents.node.pinning.cpuset import PROC
 
 SANDBOX_SCORE: Final = -998
 """``oom_score_adj`` of what holds a pod's namespaces, where the runtime may go so low."""
+GUARANTEED_SCORE: Final = -997
+"""That of containers of class Guaranteed, and of pods that the node cannot do without."""
+LEAST_SCORE: Final = 2
+"""The least of all other containers."""
 _ROOT: Final = re.compile(r".*/pods/([^/]+)/(?:containers/([^/]+)/[^/]+|etc-hosts)")
 _PROCESSES: Final = 4
 """Processes of a cgroup that are looked at; the first may be about to end."""
@@ -52,10 +56,11 @@ def kinds(cgroups: Mapping[str, Path], *, proc: Path = PROC) -> Kinds:
     """
     scores = {key: score for key, cgroup in cgroups.items() if (score := _oom_score(cgroup, proc)) is not None}
     least = min(scores.values(), default=SANDBOX_SCORE)
-    containers = frozenset(key for key, score in scores.items() if score > least)
-    last = frozenset(scores.keys() - containers)
+    # Who may, gives himself less than what holds the namespaces has, as kube-proxy does: that is no container for it.
+    containers = frozenset(key for key, score in scores.items() if score > least and _is_of_kubelet(score))
     if least <= SANDBOX_SCORE:
-        return Kinds(containers, last, frozenset())
+        return Kinds(containers, frozenset(key for key, score in scores.items() if score == SANDBOX_SCORE), frozenset())
+    last = frozenset(key for key, score in scores.items() if score == least)
     # A runtime may keep no process for namespaces; then it is a container.
     return Kinds(containers, frozenset(), last if len(last) == 1 else frozenset())
 
@@ -74,6 +79,11 @@ def container_name(cgroup: Path, pod_uid: str, *, proc: Path = PROC) -> str | No
         if found:
             break
     return found
+
+
+def _is_of_kubelet(score: int) -> bool:
+    """Whether the kubelet has containers have such a score."""
+    return score == GUARANTEED_SCORE or score >= LEAST_SCORE
 
 
 def _oom_score(cgroup: Path, proc: Path) -> int | None:
