@@ -18,7 +18,7 @@ REFUSED_SECONDS: Final = 60.0
 
 
 class Untold:
-    """Those containers, by ID: first the ones that wait longest."""
+    """Those containers, by ID: first those whose answer is still to come, then the ones that wait longest."""
 
     def __init__(self, containers: Iterable[str] = ()) -> None:
         """Begin with these, as those that another process gave CPUs to."""
@@ -29,7 +29,10 @@ class Untold:
     def note(self, container: str, written: Written, now: float) -> None:
         """Take in that a container was written; `now` is in monotonic seconds."""
         self._due.pop(container, None)
-        if written.unsettled:
+        if written.awaited:
+            # Its answer is kept for a short time: with its turn behind all others it would be asked about for ever.
+            self._due = {container: now, **self._due}
+        elif written.unsettled:
             self._due[container] = now + REFUSED_SECONDS if written.answered else now
         self._silent = self._silent and not written.answered
 

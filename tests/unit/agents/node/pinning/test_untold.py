@@ -9,6 +9,7 @@ from agents.node.pinning.writer import Way, Written
 
 TOLD = Written(Way.RUNTIME)
 NOT_ASKED = Written(Way.DIRECT, "there was no time", answered=False)
+AWAITED = Written(Way.DIRECT, "no answer yet", answered=False, awaited=True)
 REFUSED = Written(Way.DIRECT, "it starts", answered=True)
 UNKNOWN = Written(Way.DIRECT)
 
@@ -38,6 +39,13 @@ def test_those_that_wait_longest_come_first_and_others_are_forgotten() -> None:
     assert untold.waiting(1.0) == ["c", "a"]
     untold.later("c", 1.0)
     assert untold.waiting(1.0) == ["a"]
+
+
+def test_one_that_is_still_to_be_answered_is_the_next() -> None:
+    untold = Untold("abc")
+    untold.note("a", NOT_ASKED, 1.0)
+    untold.note("c", AWAITED, 1.0)
+    assert untold.waiting(1.0) == ["c", "b", "a"]
 
 
 def test_a_runtime_that_rests_is_told_of_nothing() -> None:
