@@ -6,7 +6,7 @@ import asyncio
 import errno
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import structlog
 from aiohttp import StreamReader, web
@@ -74,7 +74,7 @@ class _Connection(RequestHandler):
     told that this request is the last, and so asks again for the others (RFC 9112, 9.3.2).
     """
 
-    __slots__ = ("_around", "_body", "_broken", "_end", "_keeper", "_lingers", "_over", "_rest", "_seen")
+    __slots__ = ("_around", "_body", "_broken", "_end", "_keeper", "_lingers", "_over", "_rest", "_seen", "_wire")
 
     def __init__(self, server: web.Server, keeper: Keeper, **options: Any) -> None:
         super().__init__(server, **options)
@@ -86,19 +86,29 @@ class _Connection(RequestHandler):
         self._around = 0  # bytes since then that belong to no body
         self._rest = 0  # bytes still to come of the body of a request behind which all is dropped
         self._end = b""  # of what came last: a head may end in two pieces
+        self._wire: asyncio.Transport | None = None  # until it is closed, when aiohttp may long have forgotten it
         self._lingers = False  # whether the client may be sending more behind what is answered last
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         super().connection_made(transport)
+        self._wire = cast("asyncio.Transport", transport)
         read_at_most(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """End."""
+        self._wire = None
+        super().connection_lost(exc)
 
     @property
     def held(self) -> int:
         """Bytes that are kept for this client: of heads, of what follows them, and of what it does not read."""
-        request, transport = self._current_request, self.transport
-        if transport is None or transport.is_closing():
+        request, transport = self._current_request, self._wire
+        if transport is None:
             return 0
+        if self.transport is None or transport.is_closing():
+            # It ends when the client has read the rest.
+            return transport.get_write_buffer_size()
         kept = self._around + len(self._message_tail)
         kept += getattr(self._body, "_size", 0) + getattr(self._payload_parser, "size", 0)
         kept += sum(_size(message) for message, _ in self._messages)
@@ -111,8 +121,8 @@ class _Connection(RequestHandler):
         """End it at once."""
         if (drop := getattr(self._payload_parser, "drop", None)) is not None:
             drop()
-        if self.transport is not None:
-            self.transport.abort()
+        if self._wire is not None:
+            self._wire.abort()
 
     def data_received(self, data: bytes) -> None:
         """Take in what came; behind what is refused nothing can be told apart.

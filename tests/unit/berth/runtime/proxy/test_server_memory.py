@@ -73,6 +73,33 @@ async def test_who_holds_much_is_cut_and_others_are_served(sent: bytes) -> None:
         await until(lambda: len(under_test.pool._all) <= 1, what="the end of what was asked for it")
 
 
+@pytest.mark.parametrize(
+    "given_up", [pytest.param(False, id="it was his last"), pytest.param(True, id="no request has come for long")]
+)
+async def test_who_does_not_read_the_rest_of_an_answer_is_cut_behind_it_too(given_up: bool) -> None:
+    used = 0
+    async with (
+        asyncio.timeout(60),
+        application(script) as app,
+        proxy(app.address, memory=(LIMIT, lambda: used)) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        writer.write(get(last=False))
+        assert status_of(await reader.readuntil(b"hi")) == 200
+        (connection,) = under_test.server._connections()
+        transport = connection.transport
+        assert isinstance(transport, asyncio.Transport)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]  # of all streams
+        transport.write(b"x" * 100_000_000)
+        # What aiohttp does.
+        if given_up:
+            connection.force_close()
+        else:
+            transport.close()
+        used = LIMIT
+        await until(lambda: under_test.server.connections == 0, what="the end of the connection")
+
+
 async def test_what_is_much_is_not_even_taken_while_memory_is_short() -> None:
     used = 0
     async with (
