@@ -10,7 +10,8 @@ import asyncio
 import gc
 import resource
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from itertools import product
+from pathlib import Path, PurePosixPath
 from typing import Final, Protocol, TypeVar
 
 import structlog
@@ -34,6 +35,8 @@ TELL_SECONDS: Final = 10.0
 """Seconds from one line of the log about it to the next."""
 GIVE_BACK_SECONDS: Final = 1.0
 """Seconds from one time to the next that free memory is given back while it is short."""
+LIMIT_SECONDS: Final = 10.0
+"""Seconds from one look at the limit to the next: it may change while the process runs."""
 _PAGE: Final = resource.getpagesize()
 
 
@@ -52,7 +55,10 @@ H = TypeVar("H", bound=Holder)
 
 
 def memory_limit(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Return the bytes that this process and its like may have by its cgroup; None: as many as there are."""
+    """Return the bytes that this process and its like may have by its cgroup; None: as many as there are.
+
+    Those from which on the kernel slows it down are as good as a limit, and so are those of all cgroups around it.
+    """
     found: list[int] = []
     try:
         lines = proc.read_text().splitlines()
@@ -62,15 +68,16 @@ def memory_limit(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if not controllers:
-            below, name = root, "memory.max"
+            below, names = root, ["memory.max", "memory.high"]
         elif "memory" in controllers.split(","):
-            below, name = root / "memory", "memory.limit_in_bytes"
+            below, names = root / "memory", ["memory.limit_in_bytes"]
         else:
             continue
         # In a container the path may be that of the host, of which the container sees its own part alone.
-        for directory in (below / path.lstrip("/"), below):
+        inside = PurePosixPath(path.lstrip("/"))
+        for directory, name in product((inside, *inside.parents), names):
             try:
-                found.append(int((directory / name).read_text()))
+                found.append(int((below / directory / name).read_text()))
             except (OSError, ValueError):  # "max"
                 continue
     return min((each for each in found if each < 1 << 60), default=None)
@@ -103,6 +110,7 @@ class Keeper:
         holders: Callable[[], Iterable[Holder]],
         used: Callable[[], int] = memory_used,
         base: int = 0,
+        limits: Callable[[], int | None] = lambda: None,
     ) -> None:
         """Prepare.
 
@@ -111,17 +119,29 @@ class Keeper:
             holders: the connections as they are.
             used: tells how many bytes it has.
             base: what it has without connections.
+            limits: tells the limit as it is by then, in a thread; None: as before.
         """
         self.short = False
         """whether it used too much when that was looked at last"""
         self.turned: Callable[[bool], None] = lambda _short: None
         """called when memory is short, and when it is not any more"""
-        self._most = base + round(SHARE * (limit - base)) if limit is not None else None
-        self._goal = base + round(GOAL * (limit - base)) if limit is not None else 0
+        self._limits, self._base = limits, base
+        self._most: int | None = None
+        self._goal = 0
+        self.bound(limit)
         self._holders = holders
         self._used = used
         self._since = self._count = 0
         self._told = float("-inf")
+
+    def bound(self, limit: int | None) -> None:
+        """Have so much from now on; None: as much as there is.
+
+        Where it is less than the process has by itself, it is not for connections to go.
+        """
+        room = limit - self._base if limit is not None else 0
+        self._most = self._base + round(SHARE * room) if room > 0 else None
+        self._goal = self._base + round(GOAL * room)
 
     def came(self, size: int) -> bool:
         """Note that so much has come; returns whether memory is short.
@@ -136,10 +156,8 @@ class Keeper:
     def look(self) -> None:
         """Cut off who holds most, if too much is used."""
         self._since = 0
-        if self._most is None:
-            return
-        used, before = self._used(), self.short
-        self.short = used > self._most
+        used, before = self._used() if self._most is not None else 0, self.short
+        self.short = self._most is not None and used > self._most
         if self.short is not before:
             self.turned(self.short)
         if self.short:
@@ -155,9 +173,14 @@ class Keeper:
     async def run(self, every: float = LOOK_SECONDS) -> None:
         """Look time and again, until cancelled."""
         loop = asyncio.get_running_loop()
-        given_back = float("-inf")
-        while self._most is not None:
+        given_back, asked = float("-inf"), loop.time()
+        while True:
             await asyncio.sleep(every)
+            if loop.time() - asked >= LIMIT_SECONDS:
+                asked = loop.time()
+                # A flood may leave no file to read it from.
+                if (limit := await asyncio.to_thread(self._limits)) is not None:
+                    self.bound(limit)
             self.look()
             if self._count and loop.time() - self._told >= TELL_SECONDS:
                 log.warning("memory is short, connections that hold most of it are cut", connections=self._count)

@@ -340,8 +340,8 @@ class ProxyServer:
                 f"port {self.port} of {self._host or 'all addresses'} {why}; choose another"
             ) from error
         self.port = accepting.getsockname()[1]
-        limit = self._limit or await asyncio.to_thread(memory_limit)
-        self._keeper = Keeper(limit, self._connections, self._used, self._used())
+        limits = memory_limit if self._limit is None else lambda: self._limit
+        self._keeper = Keeper(await asyncio.to_thread(limits), self._connections, self._used, self._used(), limits)
         if self._pool is not None:
             reading = self._pool.reading
             reading.came, self._keeper.turned = self._keeper.came, reading.read_little

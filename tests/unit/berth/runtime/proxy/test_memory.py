@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from berth.runtime.proxy import memory
 from berth.runtime.proxy.memory import GOAL, LEAST_BYTES, LOOK_BYTES, SHARE, Keeper, memory_limit, memory_used, who_goes
 
 LIMIT = 1_000_000_000
@@ -29,10 +30,23 @@ class Client:
         pytest.param("0::/\n", {"memory.max": "268435456\n"}, 268_435_456, id="version 2, as a container sees it"),
         pytest.param("0::/pods/a\n", {"pods/a/memory.max": "5\n", "memory.max": "7\n"}, 5, id="version 2"),
         pytest.param("0::/pods/a\n", {"pods/a/memory.max": "max\n", "memory.max": "7\n"}, 7, id="of all together"),
-        pytest.param("0::/\n", {"memory.max": "max\n"}, None, id="none"),
+        pytest.param(
+            "0::/pods/a/b\n", {"pods/a/b/memory.max": "9\n", "pods/a/memory.max": "5\n"}, 5, id="of one in between"
+        ),
+        pytest.param(
+            "0::/\n", {"memory.max": "9\n", "memory.high": "5\n"}, 5, id="from which on the kernel slows it down"
+        ),
+        pytest.param("0::/../b\n", {"memory.max": "9\n"}, 9, id="outside of what is seen"),
+        pytest.param("0::/\n", {"memory.max": "max\n", "memory.high": "max\n"}, None, id="none"),
         pytest.param("0::/\n", {}, None, id="nothing is said"),
         pytest.param(
             "4:memory:/pods/a\n0::/\n", {"memory/pods/a/memory.limit_in_bytes": "5\n"}, 5, id="version 1, of the host"
+        ),
+        pytest.param(
+            "4:memory:/pods/a\n",
+            {"memory/pods/a/memory.limit_in_bytes": "9\n", "memory/pods/memory.limit_in_bytes": "5\n"},
+            5,
+            id="version 1, of one in between",
         ),
         pytest.param(
             "4:cpu,memory:/pods/a\n", {"memory/memory.limit_in_bytes": "5\n"}, 5, id="version 1, as a container sees it"
@@ -94,6 +108,44 @@ def test_who_holds_most_is_cut_until_enough_is_free() -> None:
 def test_what_the_process_takes_itself_is_no_reason(used: float, short: bool) -> None:
     subject = Keeper(LIMIT, tuple, lambda: round(used * LIMIT), base=round(0.9 * LIMIT))
     subject.look()
+    assert subject.short is short
+
+
+@pytest.mark.parametrize("limit", [pytest.param(LIMIT, id="as much"), pytest.param(LIMIT // 2, id="more")])
+def test_nobody_goes_where_the_process_itself_has_all_there_is(limit: int) -> None:
+    client = Client(LIMIT)
+    subject = Keeper(limit, lambda: [client], lambda: LIMIT, base=LIMIT)
+    subject.look()
+    assert (subject.short, client.is_cut) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "short"),
+    [
+        pytest.param(LIMIT, LIMIT // 2, True, id="less"),
+        pytest.param(LIMIT // 2, LIMIT, False, id="more"),
+        pytest.param(None, LIMIT // 2, True, id="there was none"),
+        pytest.param(LIMIT // 2, None, True, id="it cannot be read any more"),
+    ],
+)
+async def test_the_limit_may_change(
+    first: int | None, later: int | None, short: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "LIMIT_SECONDS", 0.0)
+    asked = 0
+
+    def limits() -> int | None:
+        nonlocal asked
+        asked += 1
+        return later
+
+    subject = Keeper(first, tuple, lambda: LIMIT // 2, limits=limits)
+    running = asyncio.ensure_future(subject.run(every=0.0))
+    async with asyncio.timeout(30):
+        while asked < 2:
+            await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
     assert subject.short is short
 
 
