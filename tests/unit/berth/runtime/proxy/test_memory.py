@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,18 @@ def test_what_is_used_is_what_was_taken() -> None:
     before = memory_used()
     taken = b"x" * 100_000_000
     assert memory_used() - before > 0.9 * len(taken)
+
+
+def test_what_is_used_is_known_where_no_more_files_may_be_opened() -> None:
+    before = memory_used()
+    few, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, most))
+    try:
+        taken = b"x" * 100_000_000
+        after = memory_used()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (few, most))
+    assert after - before > 0.9 * len(taken)
 
 
 @pytest.mark.parametrize(
