@@ -27,6 +27,9 @@ SHARE: Final = 0.6
 they are, and for what the kernel keeps."""
 GOAL: Final = 0.5
 """Share to which they are."""
+LENIENT: Final = 0.2
+"""Share of which it is believed, until free memory was given back, that it is free as connections were cut that held
+it: without, all the others that hold as much were cut for it too; with more, too much might be used meanwhile."""
 LOOK_SECONDS: Final = 0.1
 """Seconds from one look to the next at the most."""
 LOOK_BYTES: Final = 2**22
@@ -36,7 +39,7 @@ LEAST_BYTES: Final = 16_384
 TELL_SECONDS: Final = 10.0
 """Seconds from one line of the log about it to the next."""
 GIVE_BACK_SECONDS: Final = 1.0
-"""Seconds from one time to the next that free memory is given back while it is short."""
+"""Seconds from one time to the next that free memory is given back while it is short, or connections were cut."""
 LIMIT_SECONDS: Final = 10.0
 """Seconds from one look at the limit to the next: it may change while the process runs."""
 _PAGE: Final = resource.getpagesize()
@@ -135,7 +138,8 @@ class Keeper:
         """called when memory is short, and when it is not any more"""
         self._limits, self._base = limits, base
         self._most: int | None = None
-        self._goal = 0
+        self._goal = self._lenient = 0
+        self._free = 0  # what those held that were cut since free memory was given back
         self.bound(limit)
         self._holders = holders
         self._used = used
@@ -150,6 +154,7 @@ class Keeper:
         room = limit - self._base if limit is not None else 0
         self._most = self._base + round(SHARE * room) if room > 0 else None
         self._goal = self._base + round(GOAL * room)
+        self._lenient = round(LENIENT * max(room, 0))
 
     def came(self, size: int) -> bool:
         """Note that so much has come; returns whether memory is short.
@@ -165,17 +170,19 @@ class Keeper:
         """Cut off who holds most, if too much is used."""
         self._since = 0
         used, before = self._used() if self._most is not None else 0, self.short
+        used -= min(self._free, self._lenient)
         self.short = self._most is not None and used > self._most
         if self.short is not before:
             self.turned(self.short)
         if self.short:
-            # What is cut is free when the event loop is round again.
+            # What is cut is free when the event loop is round again, and the process has it until it is given back.
             for each in who_goes(self._holders(), used - self._goal):
                 self.cut(each)
 
     def cut(self, holder: Holder) -> None:
         """Cut a connection off."""
         self._count += 1
+        self._free += holder.held
         holder.cut()
 
     async def run(self, every: float = LOOK_SECONDS) -> None:
@@ -189,11 +196,12 @@ class Keeper:
                 # A flood may leave no file to read it from.
                 if (limit := await asyncio.to_thread(self._limits)) is not None:
                     self.bound(limit)
+            if (self.short or self._free) and loop.time() - given_back >= GIVE_BACK_SECONDS:
+                given_back, free = loop.time(), self._free
+                gc.collect()
+                await asyncio.to_thread(give_back_now)
+                self._free -= free
             self.look()
             if self._count and loop.time() - self._told >= TELL_SECONDS:
                 log.warning("memory is short, connections that hold most of it are cut", connections=self._count)
                 self._told, self._count = loop.time(), 0
-            if self.short and loop.time() - given_back >= GIVE_BACK_SECONDS:
-                given_back = loop.time()
-                gc.collect()
-                await asyncio.to_thread(give_back_now)

@@ -116,6 +116,32 @@ def test_who_holds_most_is_cut_until_enough_is_free() -> None:
 
 
 @pytest.mark.parametrize(
+    ("used", "first", "more"),
+    [
+        pytest.param(0.65, 3, 0, id="enough were cut"),
+        pytest.param(0.95, 9, 5, id="so much that it may not be free"),
+    ],
+)
+def test_nobody_goes_for_what_was_cut_and_is_not_given_back_yet(used: float, first: int, more: int) -> None:
+    clients = [Client(LIMIT // 20) for _ in range(20)]
+    subject = keeper(*clients, used=[used])
+    for expected in (first, first + more):
+        subject.look()
+        assert sum(each.is_cut for each in clients) == expected
+
+
+async def test_what_is_used_once_free_memory_was_given_back_is_really_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "GIVE_BACK_SECONDS", 0.0)
+    clients = [Client(LIMIT // 20) for _ in range(20)]
+    running = asyncio.ensure_future(keeper(*clients, used=[0.65]).run(every=0.0))
+    async with asyncio.timeout(30):
+        while not all(each.is_cut for each in clients):
+            await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
     ("used", "short"), [pytest.param(0.91, False, id="a little"), pytest.param(0.97, True, id="much")]
 )
 def test_what_the_process_takes_itself_is_no_reason(used: float, short: bool) -> None:
