@@ -167,7 +167,7 @@ async def test_while_the_runtime_is_late_containers_are_pinned_and_what_holds_na
         await pinner.round(wishes, observe=False)
         assert (web.cpus, unsure.cpus, read_cpuset(sandbox, version).effective_cpus) == (SOCKETS[0], ALL, ALL)
     assert set(node.runtime.asked) == {"ListContainers"}, "nothing else is asked of it meanwhile"
-    late = node.container(2, mounted=True)
+    late, _ = node.container(2, mounted=True), node.sandbox(2)
     node.runtime.asked.clear()
     for listed in (False, True):
         await pinner.round((*wishes, wish(2)), observe=False)

@@ -33,7 +33,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containerd]:
 
 def settings_of(path: Path) -> dict[str, str]:
     """What the cgroup's hierarchies but that of cpusets limit."""
-    wanted = re.compile("cpu[.](shares|cfs|weight|max|rt)|memory[.].*(limit|max|low|high)|pids[.]max")
+    wanted = re.compile("cpu[.](shares|cfs|weight|max|rt)|memory[.](?!.*max_usage).*(limit|max|low|high)|pids[.]max")
     parts = [path, *(each / path.relative_to(CPUSETS.root) for each in cgroups.ROOT.iterdir())]
     files = {file for part in parts if part.is_dir() for file in part.iterdir() if wanted.match(file.name)}
     return {str(file): file.read_text() for file in files}
