@@ -22,9 +22,17 @@ SLEEP: Final = ("sleep", "600")
 """What a container runs."""
 
 
+PODS = "BERTH_TEST_PODS"
+"""Environment variable with the number of the process that tests."""
+
+
 def pod_uid(number: int) -> str:
-    """UID of a pod of tests: its own in each process, as tests beside it have cgroups in the same hierarchy."""
-    return str(uuid.UUID(int=(os.getpid() << 64) + number))
+    """UID of a pod of tests, as tests beside them have cgroups in the same hierarchy: another in each process.
+
+    Those that a process starts have the same.
+    """
+    tests = int(os.environ.setdefault(PODS, str(os.getpid())))
+    return str(uuid.UUID(int=(tests << 64) + number))
 
 
 @dataclass

@@ -12,12 +12,14 @@ offline
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from agents.node.pinning.cgroup_paths import Driver
+from tests.support.cpusets import PODS
 from tests.support.pinning_rounds import Rounds, rounds
 
 
@@ -25,6 +27,7 @@ from tests.support.pinning_rounds import Rounds, rounds
 def virtual_machine() -> None:
     if "berth.vm" not in Path("/proc/cmdline").read_text().split():
         pytest.skip("for the virtual machine: run make test-vm")
+    os.environ[PODS] = "1"  # the pods of the boot before are those of this one
 
 
 @pytest.fixture

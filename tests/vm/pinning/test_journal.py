@@ -102,7 +102,7 @@ from agents.node.pinning.writer import CpusetWriter
 from tests.support.pinning_rounds import wish
 
 class Killed(CpusetWriter):
-    async def write(self, target, *, ask=True):
+    async def write(self, target, *, ask=True, hurry=False):
         os.kill(os.getpid(), signal.SIGKILL)
 
 directory, found = Path(sys.argv[1]), find_hierarchy()
