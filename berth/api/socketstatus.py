@@ -148,6 +148,12 @@ class SocketReport(ApiModel):
         description="Outermost caches of the socket: its L3 caches on most machines.",
         json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
+    pinned_caches: Int32 | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_CACHES,
+        description="Number of its caches that the agent keeps pods apart in. Unset: they have all of its CPUs.",
+    )
     smt_siblings: tuple[CpuList, ...] = Field(
         default=(),
         max_length=MAX_CORES,
@@ -161,6 +167,15 @@ class PodReport(PodReference):
 
     socket: Int32 | None = Field(
         default=None, ge=0, description="Socket that all its CPUs are of. Unset: they are of several."
+    )
+    cache: Int32 | None = Field(
+        default=None,
+        ge=0,
+        le=MAX_CACHES,
+        description=(
+            "Cache that it is kept to, by its place in the caches of its socket, counted from 0. Unset: it may use all "
+            "of the socket."
+        ),
     )
     cpus: CpuList | None = Field(
         default=None, description="CPUs that the agent asked for. Unset: none, it leaves the pod alone."

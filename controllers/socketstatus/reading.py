@@ -7,7 +7,7 @@ from typing import Any
 
 from berth.api.socketstatus import SocketStatus
 
-_OF_SOCKETS = ("socket", "cpuCount")
+_OF_SOCKETS = ("socket", "cpuCount", "pinnedCaches")
 
 
 def read(raw: Mapping[str, Any]) -> SocketStatus:

@@ -205,14 +205,19 @@ class Reconciler:
             return None, None
         # Watches change the model while the thread reads it.
         model = self._profiles.model.among({pod.workload.name for pod in seats.pods})
-        pods, capacities, terms = seats.pods, seats.capacities, self._terms
-        found = await asyncio.to_thread(best_exchange, pods, capacities, model, terms, now)
+        terms = self._terms
+
+        async def best(terms: Terms) -> Exchange | None:
+            return await asyncio.to_thread(
+                best_exchange, seats.pods, seats.capacities, model, terms, now, caches=seats.caches
+            )
+
+        found = await best(terms)
         if found is not None:
-            settled = max((pod.since + SETTLES for pod in pods if pod.since and pod.since <= now), default=now)
+            settled = max((pod.since + SETTLES for pod in seats.pods if pod.since and pod.since <= now), default=now)
             return (None, settled) if now < settled else (found, None)
-        cooling = [free for pod in pods if terms.cooling(pod, now) and (free := terms.free_at(pod)) is not None]
-        patient = terms._replace(cool_down=_AT_ONCE)
-        if not cooling or await asyncio.to_thread(best_exchange, pods, capacities, model, patient, now) is None:
+        cooling = [free for pod in seats.pods if terms.cooling(pod, now) and (free := terms.free_at(pod)) is not None]
+        if not cooling or await best(terms._replace(cool_down=_AT_ONCE)) is None:
             return None, None
         return None, min(cooling)
 

@@ -22,6 +22,7 @@ from berth.api.socketstatus import (
 )
 from berth.scheduling.interference.exchange import Seated
 from berth.scheduling.interference.pairing import PairQuality, choose_socket, pair_quality
+from berth.scheduling.interference.residents import caches_of
 from controllers.socketstatus.pods import NodePods, SocketPod
 
 _MILLI: Final = 1000
@@ -44,6 +45,8 @@ class Seats:
     """numbers of its sockets, ascending; empty: nobody knows them"""
     capacities: tuple[int, ...]
     """thousandths of a CPU of each"""
+    caches: tuple[int, ...] = ()
+    """last-level caches of each that its pods are kept apart in; empty: one each"""
     why_not: str
     """one word: why nobody makes assignments true; empty: somebody does"""
     pods: tuple[Seated, ...]
@@ -119,6 +122,7 @@ def read_seats(status: SocketStatus, movable: frozenset[str], pods: NodePods, cl
     return Seats(
         numbers=tuple(places),
         capacities=tuple(_MILLI * each.cpu_count for each in sockets),
+        caches=caches_of(each.pinned_caches or 1 for each in sockets),
         why_not="TopologyUnknown" if unknown else "ObserveOnly" if CONDITION_OBSERVE_ONLY in true else unable,
         pods=tuple(seated),
         assignments=tuple(assignments),

@@ -24,15 +24,28 @@ def status(
     assigned: Mapping[str, int] | None = None,
     true: Sequence[str] = (),
     unpinned: str = "",
+    caches: Sequence[int] = (),
 ) -> CustomObject:
-    """SocketStatus of a node: CPUs by socket, sockets by uid of the pod, true conditions, why Pinned is not true."""
+    """SocketStatus of a node.
+
+    Args:
+        node: its name.
+        cpus: CPUs by socket.
+        assigned: sockets by uid of the pod.
+        true: conditions that are true.
+        unpinned: why Pinned is not.
+        caches: caches of each socket that pods are kept apart in.
+    """
+    sockets: list[dict[str, Any]] = [{"socket": number, "cpuCount": count} for number, count in enumerate(cpus)]
+    for each, count in zip(sockets, caches, strict=False):
+        each["pinnedCaches"] = count
     why = [{"type": "Pinned", "status": "False", "reason": unpinned}] if unpinned else []
     return CustomObject.of(
         {
             "metadata": {"name": node, "uid": f"sockets-{node}"},
             "spec": {"assignments": [{"uid": uid, "socket": socket} for uid, socket in (assigned or {}).items()]},
             "status": {
-                "sockets": [{"socket": number, "cpuCount": count} for number, count in enumerate(cpus)],
+                "sockets": sockets,
                 "conditions": [*why, *({"type": name, "status": "True"} for name in true)],
             },
         }

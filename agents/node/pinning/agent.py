@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from agents.node.pinning import metrics
 from agents.node.pinning.profiles import PROFILES, ProfiledClasses
 from agents.node.pinning.reconciler import Finding
-from agents.node.pinning.report import Found, status_of
+from agents.node.pinning.report import Found, kept_caches, status_of
 from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.settings import PinningSettings
 from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter, told_lately
@@ -68,6 +68,7 @@ class PinningAgent:
         self._patience = Patience(PATIENCE_SECONDS)
         self._asked: tuple[Machine, Wanted] | None = None
         self._wishes: tuple[PodWish, ...] = ()
+        self._kept: dict[str, tuple[int, int]] | None = None
         self._last = time.monotonic()
         self._followed: dict[str, Reflector[Any]] = {
             "pods": self._pods,
@@ -161,7 +162,13 @@ class PinningAgent:
             key=self._settings.class_label,
             profiled=self._profiled.of,
             memory=self._settings.memory,
+            division=self._settings.divide,
+            before=self._kept if self._kept is not None else kept_caches(_status(there)),
         )
+        if there is not None and machine is not _UNKNOWN:
+            self._kept = {
+                w.uid: (w.socket, w.cache) for w in found.pods if w.socket is not None and w.cache is not None
+            }
         # A round that sees the same object knows that nothing is new: most changes are no news here, as bookmarks, the
         # status that was written, and profiles of workloads that run elsewhere.
         self._wishes = self._wishes if found.pods == self._wishes else found.pods
@@ -180,6 +187,7 @@ class PinningAgent:
             generation=there.metadata.generation if there else 0,
             machine=place.machine,
             topology_problem=place.topology_problem,
+            division=self._settings.divide,
             round=found,
             problems=asked.problems,
             observe_reason=reason,

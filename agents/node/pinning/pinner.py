@@ -232,8 +232,10 @@ class Pinner:
             cpus, mems = (wish.cpus, wish.mems) if wish else (frozenset[int](), frozenset[int]())
             if key in self._cpusets:
                 given = numbers(marks[key].written) if key in marks else frozenset[int]()
+                seen = self._cpusets[key]
+                cpus = wish.within(seen.allowed_cpus) if wish else cpus
                 self._decisions[key] = self._reconciler.decide(
-                    key, self._cpusets[key], cpus, mems, ours=key in entries, now=now, given=given
+                    key, seen, cpus, mems, ours=key in entries, now=now, given=given
                 )
             elif key in self._unreadable and cpus:
                 text = self._unreadable[key]

@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import combinations
 from typing import Final
 
+from agents.node.pinning.division import Division
 from agents.node.pinning.reconciler import Finding
 from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.sockets import reports, socket_of
@@ -42,6 +43,8 @@ class Found:
     """its sockets; None: they cannot be told"""
     topology_problem: str = ""
     """why they cannot"""
+    division: Division = Division.CORES
+    """how far sockets are divided among their pods"""
     round: Round = field(default_factory=Round)
     """what the last round found"""
     problems: tuple[Problem, ...] = ()
@@ -71,10 +74,15 @@ def status_of(found: Found, previous: SocketStatusStatus, now: datetime) -> Sock
         socket_count=len(found.machine.sockets) if found.machine else None,
         pinned=f"{sum(pod.since is not None for pod in classed)}/{len(classed)}",
         violations=_violations(classed),
-        sockets=reports(found.machine)[:MAX_SOCKETS] if found.machine else (),
+        sockets=reports(found.machine, found.division)[:MAX_SOCKETS] if found.machine else (),
         pods=pods[:MAX_PODS],
         conditions=apply(previous.conditions, _conditions(found), observed_generation=found.generation, now=now),
     )
+
+
+def kept_caches(status: SocketStatusStatus) -> dict[str, tuple[int, int]]:
+    """Return number of the socket, and place of the cache there, that each pod was kept to, by UID."""
+    return {pod.uid: (pod.socket, pod.cache) for pod in status.pods if pod.socket is not None and pod.cache is not None}
 
 
 def _pod(state: PodState, found: Found, before: PodReport | None, now: datetime) -> PodReport:
@@ -88,6 +96,7 @@ def _pod(state: PodState, found: Found, before: PodReport | None, now: datetime)
         name=wish.name,
         interference_class=wish.interference_class,
         socket=socket_of(found.machine, state.effective_cpus) if found.machine else None,
+        cache=wish.cache if asked is not None and asked <= wish.cpus else None,
         cpus=asked,
         effective_cpus=state.effective_cpus or None,
         since=((before.since if before and unchanged else now) if state.pinned else None),

@@ -8,6 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from agents.node.pinning.cri import SOCKET
+from agents.node.pinning.division import Division
 from agents.node.pinning.hierarchy import MOUNT
 from agents.node.pinning.journal import DIRECTORY
 from agents.node.pinning.kubelet_state import DIRECTORY as KUBELET
@@ -26,6 +27,8 @@ class PinningSettings(ComponentSettings):
     """Name of the node that it runs on; unset: the host name."""
     class_label: str = LABEL_INTERFERENCE_CLASS
     """Label with the interference class of a pod, the same as placement reads; without it a WorkloadProfile counts."""
+    divide: Division = Division.CORES
+    """How far a socket is divided among its pods: socket (each has all of it), caches, or caches and cores."""
     memory: bool = False
     """Have pods use memory of their socket's NUMA nodes alone; pages that are elsewhere are moved, which takes time."""
     interval: float = Field(default=1.0, ge=0.2, le=2.0)

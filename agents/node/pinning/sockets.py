@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agents.node.pinning.division import Division, divided_caches
 from agents.node.topology.machine import Machine, Socket
 from berth.api.socketstatus import MAX_CACHES, MAX_CORES, MAX_SOCKETS, CacheReport, SocketReport
 
@@ -18,9 +19,9 @@ def unknown(machine: Machine) -> str:
     return ""
 
 
-def reports(machine: Machine) -> tuple[SocketReport, ...]:
-    """Return the sockets of a machine."""
-    return tuple(_report(machine, socket) for socket in machine.sockets)
+def reports(machine: Machine, division: Division = Division.CORES) -> tuple[SocketReport, ...]:
+    """Return the sockets of a machine; `division` is how far they are divided among their pods."""
+    return tuple(_report(machine, socket, division) for socket in machine.sockets)
 
 
 def socket_of(machine: Machine, cpus: frozenset[int]) -> int | None:
@@ -28,7 +29,8 @@ def socket_of(machine: Machine, cpus: frozenset[int]) -> int | None:
     return next((socket.number for socket in machine.sockets if cpus and cpus <= socket.cpus), None)
 
 
-def _report(machine: Machine, socket: Socket) -> SocketReport:
+def _report(machine: Machine, socket: Socket, division: Division) -> SocketReport:
+    divided = divided_caches(machine, socket) if division is not Division.SOCKET else ()
     nodes = [node for node in machine.numa_nodes if node.cpus & socket.cpus]
     sizes = [node.memory_bytes if node.cpus <= socket.cpus else None for node in nodes]
     return SocketReport(
@@ -42,6 +44,7 @@ def _report(machine: Machine, socket: Socket) -> SocketReport:
             for cache in machine.last_level_caches
             if cache.cpus & socket.cpus
         )[:MAX_CACHES],
+        pinned_caches=len(divided) or None,
         smt_siblings=tuple(core for core in machine.cores if len(core) > 1 and core <= socket.cpus)[:MAX_CORES],
     )
 

@@ -10,10 +10,14 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
+from agents.node.pinning.division import Division, Part, Tenant, divide
+from agents.node.pinning.pod_cpus import cpus_of
 from agents.node.topology.machine import Machine, Socket
 from berth.api.cpulist import format_cpulist
 from berth.api.errors import FieldPath, explain_validation_error, field_path
@@ -25,6 +29,7 @@ from berth.kube.objects import Pod
 _MIRROR: Final = "kubernetes.io/config.mirror"
 PATIENCE_SECONDS: Final = 30.0
 """How long a problem that may pass has to last before people are told."""
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 _HASH: Final = "kubernetes.io/config.hash"
 _HASH_FORM: Final = re.compile("[0-9a-f]{32}")
 
@@ -85,13 +90,21 @@ class PodWish:
     socket: int | None = None
     """socket that it is to be on; None: none, it is left alone"""
     cpus: frozenset[int] = frozenset()
+    """CPUs of that socket, or of the part of it that is the pod's"""
+    socket_cpus: frozenset[int] = frozenset()
     """CPUs of that socket"""
+    cache: int | None = None
+    """place of the cache that it is kept to, among those of the socket; None: it may use all of them"""
     mems: frozenset[int] = frozenset()
     """NUMA nodes of that socket; empty: it keeps those that it has"""
     running: bool = False
     """whether the API server says that it runs and is not to end"""
     containers: int = 0
     """containers that run in it while none has ended"""
+
+    def within(self, allowed: frozenset[int]) -> frozenset[int]:
+        """Return its CPUs where its cgroup lets it have some alone: a part that it may not have in full is none."""
+        return self.cpus if self.cpus <= allowed else self.socket_cpus or self.cpus
 
 
 class Wanted(NamedTuple):
@@ -132,6 +145,8 @@ def wanted(
     key: str = LABEL_INTERFERENCE_CLASS,
     profiled: Callable[[Pod], InterferenceClass | None] = lambda _: None,
     memory: bool = False,
+    division: Division = Division.CORES,
+    before: Mapping[str, tuple[int, int]] = MappingProxyType({}),
 ) -> Wanted:
     """Return what is to be on a node.
 
@@ -143,6 +158,8 @@ def wanted(
         key: label with the class of a pod.
         profiled: class that a WorkloadProfile states of a pod; it counts for one whose label states none.
         memory: whether pods are to use memory of their socket's NUMA nodes alone.
+        division: how far a socket is divided among its pods.
+        before: number of the socket, and place of the cache there, that a pod was kept to, by UID.
     """
     subject = f"{KIND} {node}"
     known = {pod.metadata.uid: pod for pod in pods}
@@ -174,6 +191,7 @@ def wanted(
             problems.append(Problem(subject, f"{field_path(field)}: {text}", may_pass=absent))
         if pod is not None and pod.key == f"{assignment.namespace}/{assignment.name}":
             chosen.setdefault(assignment.uid, socket)
+    parts = _parts(assignments, chosen, known, letters, machine, division, before)
     found: list[PodWish] = []
     for uid, pod in known.items():
         if pod.finished:
@@ -182,7 +200,7 @@ def wanted(
             problems.append(Problem(f"Pod {pod.key}", str(problem)))
         if letters[uid] is not None or uid in chosen:
             problems.extend(disbelieved.get(uid, ()))
-            found.append(_wish(pod, runtime_uids[uid], letters[uid], chosen.get(uid), machine, memory))
+            found.append(_wish(pod, runtime_uids[uid], letters[uid], chosen.get(uid), parts.get(uid), machine, memory))
     return Wanted(tuple(found), tuple(problems))
 
 
@@ -218,6 +236,7 @@ def _wish(
     runtime_uid: str,
     interference_class: InterferenceClass | None,
     socket: Socket | None,
+    part: Part | None,
     machine: Machine,
     memory: bool,
 ) -> PodWish:
@@ -230,11 +249,36 @@ def _wish(
         name=pod.metadata.name,
         interference_class=interference_class,
         socket=chosen.number if chosen else None,
-        cpus=chosen.cpus if chosen else frozenset(),
+        cpus=part.cpus if part else frozenset(),
+        socket_cpus=chosen.cpus if chosen else frozenset(),
+        cache=part.cache if part else None,
         mems=_near(machine, chosen) if chosen and memory else frozenset(),
         running=pod.status.phase == "Running" and pod.metadata.deletion_timestamp is None,
         containers=len(pod.spec.containers) + sum(each.restart_policy == "Always" for each in pod.spec.init_containers),
     )
+
+
+def _parts(
+    assignments: Iterable[Stated],
+    chosen: Mapping[str, Socket | None],
+    pods: Mapping[str, Pod],
+    letters: Mapping[str, InterferenceClass | None],
+    machine: Machine,
+    division: Division,
+    before: Mapping[str, tuple[int, int]],
+) -> dict[str, Part]:
+    """What each pod has of its socket, by UID; those that were assigned first come first."""
+    since = {assignment.uid: assignment.time or _LONG_AGO for assignment, _ in assignments}
+    tenants: dict[Socket, list[Tenant]] = {}
+    for uid in sorted(chosen, key=lambda uid: (since[uid], uid)):
+        socket, letter = chosen[uid], letters[uid]
+        if socket is not None and letter is not None and not pods[uid].finished:
+            tenants.setdefault(socket, []).append(Tenant(uid, letter, *cpus_of(pods[uid])))
+    found: dict[str, Part] = {}
+    for socket, there in tenants.items():
+        kept = {uid: cache for uid, (number, cache) in before.items() if number == socket.number}
+        found |= divide(machine, socket, there, division, kept)
+    return found
 
 
 def _near(machine: Machine, socket: Socket) -> frozenset[int]:

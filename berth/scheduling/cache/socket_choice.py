@@ -16,11 +16,12 @@ import numpy.typing as npt
 
 from berth.api.interference import InterferenceClass
 from berth.scheduling.cache.slot_values import Floats, SlotValues
+from berth.scheduling.interference.closeness import closeness_of
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.node_costs import NodeCosts
 from berth.scheduling.interference.pairing import choose_socket
 from berth.scheduling.interference.policy import InterferencePolicy
-from berth.scheduling.interference.residents import Resident
+from berth.scheduling.interference.residents import Layout, Resident
 from berth.scheduling.interference.slowdown import PRICE, Workload
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class SocketChoice:
         if empty is not None:
             self._sockets.assign(uid, empty)
             return
-        for moved, place in self._by_harm(uid, seat, node.layout.capacities, _places(node)).items():
+        for moved, place in self._by_harm(uid, seat, node.layout, _places(node)).items():
             if moved == uid:
                 self._sockets.assign(uid, node.numbers[place])
             else:
@@ -153,14 +154,23 @@ class SocketChoice:
         others = [(other, each) for other, each in self._sockets.seats(seat.node).items() if other != uid]
         # Where nobody pins them, two meet on each socket as often; nobody knows where one without socket is.
         together = 1 / max(1, len(node.numbers))
-        suffered, caused = 1.0, 0.0
+        close, suffered, caused = self._close(seat, node), 1.0, 0.0
         for _, other in others:
             pinned = node.layout.pinned and None not in (seat.socket, other.socket)
-            share = float(seat.socket == other.socket) if pinned else together
+            share = close * (seat.socket == other.socket) if pinned else together
             suffered += share * model.excess(own, other.resident.workload)
             caused += share * model.excess(other.resident.workload, own)
         socket = seat.socket if node.layout.pinned else None
         return Outlook(socket, suffered, caused, own.interference_class)
+
+    def _close(self, seat: Seat, node: NodeSockets) -> float:
+        """What the excess of a pair counts on the socket of a pod."""
+        layout = node.layout
+        if not layout.caches or seat.socket not in node.numbers:
+            return 1.0
+        place = node.numbers.index(seat.socket)
+        sizes = [each.resident.size for each in self._sockets.seats(seat.node).values() if each.socket == seat.socket]
+        return closeness_of(sizes, layout.capacities[place], layout.caches[place])
 
     def _by_rules(self, seat: Seat, capacities: tuple[int, ...], places: Mapping[int | None, int]) -> int | None:
         """Place of the socket by the pairing rules, of those with room; None without any."""
@@ -192,23 +202,20 @@ class SocketChoice:
                 return number
         return None
 
-    def _by_harm(
-        self, uid: str, seat: Seat, capacities: tuple[int, ...], places: Mapping[int | None, int]
-    ) -> dict[str, int]:
+    def _by_harm(self, uid: str, seat: Seat, layout: Layout, places: Mapping[int | None, int]) -> dict[str, int]:
         """Place of the socket by uid, of the pod and of others that move."""
         there = self._sockets.seats(seat.node)
         now = {other: places.get(each.socket) for other, each in there.items()}
         now[uid] = None
-        staying, harm = self._staying(seat.resident, there, now, capacities)
+        staying, harm = self._staying(seat.resident, there, now, layout)
         if staying is not None and list(now.values()).count(None) == 1:
             now[uid] = staying
-            if harm <= PRICE or self._settled(there, now, capacities):
+            if harm <= PRICE or self._settled(there, now, layout):
                 return {uid: staying}  # nothing can be won that is worth the price of a pod that moves
             now[uid] = None
         residents = [each.resident for each in there.values()]
-        found = self._judge.seats(
-            [each.workload for each in residents], [each.size for each in residents], capacities, list(now.values())
-        )
+        pods, sizes = [each.workload for each in residents], [each.size for each in residents]
+        found = self._judge.seats(pods, sizes, layout.capacities, list(now.values()), caches=layout.caches)
         if found is None:
             return {} if staying is None else {uid: staying}
         return {other: place for (other, before), place in zip(now.items(), found, strict=True) if place != before}
@@ -218,32 +225,35 @@ class SocketChoice:
         newcomer: Resident,
         there: Mapping[str, Seat],
         now: Mapping[str, int | None],
-        capacities: tuple[int, ...],
+        layout: Layout,
     ) -> tuple[int | None, float]:
         """Place where a pod adds the least harm while all others stay, and the harm to all then; None without room.
 
         An empty socket is the best at once: what it might be worth to another pod was so before. The harm is 0 then.
         """
-        groups = _groups(there, now, capacities)
+        groups, caches = _groups(there, now, layout), layout.caches or (1,) * len(layout.capacities)
         for place, group in enumerate(groups):
-            if not group and newcomer.size <= capacities[place]:
+            if not group and newcomer.size <= layout.capacities[place]:
                 return place, 0.0
         before, least, best = 0.0, inf, None
-        for place, (group, capacity) in enumerate(zip(groups, capacities, strict=True)):
-            harm = self._harm(group)
+        for place, (group, *socket) in enumerate(zip(groups, layout.capacities, caches, strict=True)):
+            harm = self._harm(group, *socket)
             before += harm
-            if newcomer.size + sum(each.size for each in group) <= capacity:
-                added = self._harm([*group, newcomer]) - harm
+            if newcomer.size + sum(each.size for each in group) <= socket[0]:
+                added = self._harm([*group, newcomer], *socket) - harm
                 if added < least - _EQUAL:
                     least, best = added, place
         return best, before + least
 
-    def _settled(self, there: Mapping[str, Seat], now: Mapping[str, int | None], capacities: tuple[int, ...]) -> bool:
-        groups = _groups(there, now, capacities)
-        return self._judge.settled([[each.workload for each in group] for group in groups])
+    def _settled(self, there: Mapping[str, Seat], now: Mapping[str, int | None], layout: Layout) -> bool:
+        groups = [[each.workload for each in group] for group in _groups(there, now, layout)]
+        return self._judge.settled(groups, caches=layout.caches)
 
-    def _harm(self, group: Sequence[Resident]) -> float:
-        return self._judge.on_socket([each.workload for each in group], room=False) if len(group) > 1 else 0.0
+    def _harm(self, group: Sequence[Resident], capacity: int, caches: int) -> float:
+        if len(group) < 2:
+            return 0.0
+        together = closeness_of([each.size for each in group], capacity, caches)
+        return self._judge.on_socket([each.workload for each in group], room=False, together=together)
 
     def _current(self) -> NodeCosts:
         """Costs by what profiles say. Who is likely to come is asked again when about all of them have changed.
@@ -266,11 +276,9 @@ def _places(node: NodeSockets) -> dict[int | None, int]:
     return {number: place for place, number in enumerate(node.numbers)}
 
 
-def _groups(
-    there: Mapping[str, Seat], now: Mapping[str, int | None], capacities: tuple[int, ...]
-) -> list[list[Resident]]:
+def _groups(there: Mapping[str, Seat], now: Mapping[str, int | None], layout: Layout) -> list[list[Resident]]:
     """Return who is on each socket, by place."""
-    groups: list[list[Resident]] = [[] for _ in capacities]
+    groups: list[list[Resident]] = [[] for _ in layout.capacities]
     for other, at in now.items():
         if at is not None:
             groups[at].append(there[other].resident)

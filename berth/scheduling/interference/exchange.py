@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from berth.scheduling.interference.closeness import closeness, spans
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload, harms
 
 Floats = npt.NDArray[np.float64]
@@ -84,15 +85,46 @@ class Exchange(NamedTuple):
     """of the two sockets then"""
 
 
-def node_toll(pods: Sequence[Seated], model: SlowdownModel) -> Toll:
-    """Return what the pods of a node suffer from each other."""
-    excess, groups = _excess(pods, model), _groups(pods, max((pod.place for pod in pods), default=0) + 1)
-    tolls = [_toll(excess, group) for group in groups]
+class _Socket:
+    """A socket, and what pairs of pods on it count."""
+
+    def __init__(self, pods: Sequence[Seated], capacity: int, caches: int) -> None:
+        self._caches = caches
+        self._spanning = np.array([spans(pod.size, capacity, caches) for pod in pods], dtype=np.bool_)
+
+    def weight(self, group: Sequence[int]) -> float:
+        """What the excess of each pair of some pods counts."""
+        if self._caches <= 1 or self._spanning[list(group)].any():
+            return 1.0
+        return closeness(self._caches, len(group))
+
+    def weights(self, group: Sequence[int], arrivals: Sequence[int]) -> Floats:
+        """float64[arrivals], the same with each of some others beside them."""
+        found = np.ones(len(arrivals))
+        if self._caches > 1 and not self._spanning[list(group)].any():
+            found[~self._spanning[list(arrivals)]] = closeness(self._caches, len(group) + 1)
+        return found
+
+
+def node_toll(
+    pods: Sequence[Seated], model: SlowdownModel, capacities: Sequence[int] = (), caches: Sequence[int] = ()
+) -> Toll:
+    """Return what the pods of a node suffer from each other; arguments as those of `best_exchange`."""
+    count = len(capacities) or max((pod.place for pod in pods), default=0) + 1
+    excess, groups = _excess(pods, model), _groups(pods, count)
+    sockets = _sockets(pods, capacities or (0,) * count, caches)
+    tolls = [_toll(excess, group, socket) for group, socket in zip(groups, sockets, strict=True)]
     return Toll(sum(toll.harm for toll in tolls), sum(toll.excess for toll in tolls))
 
 
 def best_exchange(
-    pods: Sequence[Seated], capacities: Sequence[int], model: SlowdownModel, terms: Terms, now: datetime
+    pods: Sequence[Seated],
+    capacities: Sequence[int],
+    model: SlowdownModel,
+    terms: Terms,
+    now: datetime,
+    *,
+    caches: Sequence[int] = (),
 ) -> Exchange | None:
     """Return the exchange that takes most harm away after its price; None where none is worth its price.
 
@@ -106,9 +138,11 @@ def best_exchange(
         model: expected slowdowns.
         terms: what it has to keep to.
         now: the time.
+        caches: last-level caches of each socket that its pods are kept apart in; none: one each.
     """
     excess, groups = _excess(pods, model), _groups(pods, len(capacities))
-    tolls = [_toll(excess, group) for group in groups]
+    sockets = _sockets(pods, capacities, caches)
+    tolls = [_toll(excess, group, socket) for group, socket in zip(groups, sockets, strict=True)]
     free = [[at for at in group if not (pods[at].held or terms.cooling(pods[at], now))] for group in groups]
     best: tuple[float, Exchange] | None = None
     for one, other in combinations(range(len(capacities)), 2):
@@ -116,7 +150,8 @@ def best_exchange(
         if before.harm <= terms.price or not (free[one] or free[other]):
             continue
         mine, theirs = [*free[one], None], [*free[other], None]
-        after = _after(excess, groups[one], mine, theirs) + _after(excess, groups[other], theirs, mine).swapaxes(1, 2)
+        after = _after(excess, sockets[one], groups[one], mine, theirs)
+        after += _after(excess, sockets[other], groups[other], theirs, mine).swapaxes(1, 2)
         moving = np.add.outer([at is not None for at in mine], [at is not None for at in theirs], dtype=np.float64)
         gain = before.harm - after[0] - terms.price * moving
         fits = _fits(pods, groups[one], groups[other], mine, theirs, (capacities[one], capacities[other]))
@@ -150,20 +185,28 @@ def _groups(pods: Sequence[Seated], count: int) -> list[list[int]]:
     return groups
 
 
-def _toll(excess: Floats, group: list[int]) -> Toll:
-    slower = excess[np.ix_(group, group)].sum(axis=1)
+def _sockets(pods: Sequence[Seated], capacities: Sequence[int], caches: Sequence[int]) -> list[_Socket]:
+    counts = caches or (1,) * len(capacities)
+    return [_Socket(pods, *socket) for socket in zip(capacities, counts, strict=True)]
+
+
+def _toll(excess: Floats, group: list[int], socket: _Socket) -> Toll:
+    slower = excess[np.ix_(group, group)].sum(axis=1) * socket.weight(group)
     return Toll(float(harms(slower).sum()), float(slower.sum()))
 
 
-def _after(excess: Floats, group: list[int], leaving: list[int | None], coming: list[int | None]) -> Floats:
+def _after(
+    excess: Floats, socket: _Socket, group: list[int], leaving: list[int | None], coming: list[int | None]
+) -> Floats:
     """float64[2, leaving, coming], toll of a socket with one pod less and one more; None stands for nobody."""
     arrivals = [at for at in coming if at is not None]
     found = np.empty((2, len(leaving), len(coming)))
     for row, gone in enumerate(leaving):
         left = [at for at in group if at != gone]
-        own = excess[np.ix_(left, left)].sum(axis=1)
-        beside = own[:, None] + excess[np.ix_(left, arrivals)]
-        newcomers = excess[np.ix_(arrivals, left)].sum(axis=1)
+        own, weights = excess[np.ix_(left, left)].sum(axis=1), socket.weights(left, arrivals)
+        beside = (own[:, None] + excess[np.ix_(left, arrivals)]) * weights
+        newcomers = excess[np.ix_(arrivals, left)].sum(axis=1) * weights
+        own *= socket.weight(left)
         found[:, row, -1] = harms(own).sum(), own.sum()
         found[0, row, :-1] = harms(beside).sum(axis=0) + harms(newcomers)
         found[1, row, :-1] = beside.sum(axis=0) + newcomers

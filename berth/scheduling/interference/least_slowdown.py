@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from cachetools import LRUCache
@@ -26,10 +26,11 @@ from berth.scheduling.interference.assignment import (
     best_assignment,
     cheapest,
 )
+from berth.scheduling.interference.closeness import closeness, closeness_of, spans
 from berth.scheduling.interference.excess_table import ExcessTable
 from berth.scheduling.interference.local_search import LocalSearch, Neighbours
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload, harms
-from berth.scheduling.interference.socket_costs import SocketCosts
+from berth.scheduling.interference.socket_costs import Caches, SocketCosts
 
 REMEMBERED: Final = 16_384
 """Groups of pods, and workloads, whose harm is remembered; of more it begins anew: others come and go without end."""
@@ -47,6 +48,30 @@ def _sets(pods: int) -> Floats:
     return np.array([[number >> pod & 1 for pod in range(pods)] for number in range(1 << pods)], dtype=np.float64)
 
 
+def _sockets(capacities: Sequence[int], caches: Sequence[int]) -> list[tuple[int, int]]:
+    """Capacity and number of caches of each socket."""
+    return list(zip(capacities, caches or (1,) * len(capacities), strict=True))
+
+
+def _weights(sets: Floats, spanning: Sequence[bool], caches: int) -> Floats:
+    """float64[2**P, 1], what the excess of a pair counts in each set of pods on a socket."""
+    by_count = np.array([closeness(caches, count) for count in range(len(spanning) + 1)])
+    found: Floats = by_count[sets.sum(axis=1).astype(np.int64)]
+    found[sets @ np.array(spanning, dtype=np.float64) > 0] = 1.0
+    return found[:, None]
+
+
+class Party(NamedTuple):
+    """A pod on a socket, as far as it matters to what pods cost there."""
+
+    pod: Workload
+    """what the model knows it by"""
+    priced: bool = False
+    """whether it has a price there alone"""
+    spanning: bool = False
+    """whether it is too large for a cache"""
+
+
 @dataclass(frozen=True)
 class LeastSlowdown:
     """Judges nodes for one more pod, and assigns pods to sockets."""
@@ -55,9 +80,11 @@ class LeastSlowdown:
     """expected slowdowns"""
     likely: Sequence[Workload] = ()
     """workloads that may come next, as often as they do; without any a pod alone costs nothing"""
-    _harm: dict[tuple[Workload, ...], float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _harm: dict[tuple[tuple[Workload, ...], float], float] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _alone: dict[Workload, float] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _companies: LRUCache[tuple[tuple[Workload, bool], ...], SocketCosts] = field(
+    _companies: LRUCache[tuple[tuple[Party, ...], int], SocketCosts] = field(
         default_factory=lambda: LRUCache(COMPANIES), init=False, repr=False, compare=False
     )
 
@@ -70,7 +97,13 @@ class LeastSlowdown:
         return ExcessTable(self.model)
 
     def pairing(
-        self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], *, more: bool = True
+        self,
+        pods: Sequence[Workload],
+        sizes: Sequence[int],
+        capacities: Sequence[int],
+        *,
+        caches: Sequence[int] = (),
+        more: bool = True,
     ) -> Assignment | None:
         """Return the pairing with the least expected harm; None where the pods do not fit.
 
@@ -78,12 +111,13 @@ class LeastSlowdown:
             pods: pods of the node, or of several nodes that are planned together.
             sizes: what each takes.
             capacities: what each socket has, in the same unit.
+            caches: last-level caches of each that its pods are kept apart in; none: one each.
             more: whether others will come; if not, a pod alone costs nothing.
         """
         if len(pods) > EXACT_PODS:
-            return best_assignment(sizes, capacities, self._cost(pods, sizes, capacities, more=more))
+            return best_assignment(sizes, capacities, self._cost(pods, sizes, capacities, caches, more=more))
         alone = np.array([self._price_alone(pod) for pod in pods]) if more else np.zeros(len(pods))
-        return cheapest(len(pods), self._costs_of_sets(pods, sizes, capacities, alone))
+        return cheapest(len(pods), self._costs_of_sets(pods, sizes, capacities, caches, alone))
 
     def seats(
         self,
@@ -92,6 +126,7 @@ class LeastSlowdown:
         capacities: Sequence[int],
         now: Sequence[int | None],
         *,
+        caches: Sequence[int] = (),
         price: float = PRICE,
     ) -> list[int] | None:
         """Return the place of each pod's socket where those that are there suffer least; None where they do not fit.
@@ -104,30 +139,34 @@ class LeastSlowdown:
             sizes: what each takes.
             capacities: what each socket has, in the same unit.
             now: place of the socket that each is on; None for one that has none yet, which goes anywhere for nothing.
+            caches: last-level caches of each socket that its pods are kept apart in; none: one each.
             price: harm that has to go for each pod that moves.
         """
         here = np.array([-1 if at is None else at for at in now], dtype=np.int64)[:, None]
         elsewhere = price * ((here >= 0) & (here != np.arange(len(capacities))))
         if len(pods) <= EXACT_PODS:
-            by_socket, sets = self._costs_of_sets(pods, sizes, capacities, np.zeros(len(pods))), _sets(len(pods))
+            by_socket = self._costs_of_sets(pods, sizes, capacities, caches, np.zeros(len(pods)))
+            sets = _sets(len(pods))
             found = cheapest(len(pods), [cost + sets @ elsewhere[:, place] for place, cost in enumerate(by_socket)])
         else:
-            found = self._seats_of_many(pods, sizes, capacities, now, elsewhere)
+            found = self._seats_of_many(pods, sizes, capacities, caches, now, elsewhere)
         if found is None:
             return None
         places = {pod: place for place, group in enumerate(found.sockets) for pod in group}
         return [places[pod] for pod in range(len(pods))]
 
-    def settled(self, groups: Sequence[Sequence[Workload]], *, price: float = PRICE) -> bool:
+    def settled(
+        self, groups: Sequence[Sequence[Workload]], *, caches: Sequence[int] = (), price: float = PRICE
+    ) -> bool:
         """Return whether `seats` is known to leave pods where they are, the last to come where it adds least.
 
         That is so where no pod that moves, and no two that change places, make it better by the price. Of few pods
-        `seats` looks at every assignment; nothing is known of it then.
+        `seats` looks at every assignment; nothing is known of it then, nor where sockets have several caches.
         """
-        if sum(map(len, groups)) <= EXACT_PODS:
+        if caches or sum(map(len, groups)) <= EXACT_PODS:
             return False
         met = {pod: number for number, pod in enumerate(sorted({pod for group in groups for pod in group}))}
-        costs = self._socket_costs(tuple((pod, False) for pod in met))
+        costs = self._socket_costs(tuple(Party(pod) for pod in met))
         return costs.settled([costs.of(tuple(sorted(met[pod] for pod in group))) for group in groups], price=price)
 
     def pairing_with(
@@ -136,22 +175,30 @@ class LeastSlowdown:
         pods: Sequence[Workload],
         sizes: Sequence[int],
         capacities: Sequence[int],
+        *,
+        caches: Sequence[int] = (),
     ) -> Assignment | None:
         """Return a good pairing with one more pod, the last of `pods`, made of one of the others; quicker."""
-        search = LocalSearch(self._neighbours(pods, sizes, capacities), capacities, before.sockets)
+        search = LocalSearch(self._neighbours(pods, sizes, capacities, caches), capacities, before.sockets)
         if search.add(len(pods) - 1) is None:
             return None
         search.improve()
         return search.found()
 
     def pairing_of_many(
-        self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], *, improve: bool = True
+        self,
+        pods: Sequence[Workload],
+        sizes: Sequence[int],
+        capacities: Sequence[int],
+        *,
+        caches: Sequence[int] = (),
+        improve: bool = True,
     ) -> Assignment | None:
         """Return a good pairing within a bound of work; None where the pods do not fit, or seem not to.
 
         Without `improve` each pod is where it added least when its turn came, the largest first, and nobody moves then.
         """
-        search = LocalSearch(self._neighbours(pods, sizes, capacities), capacities)
+        search = LocalSearch(self._neighbours(pods, sizes, capacities, caches), capacities)
         for pod in sorted(range(len(pods)), key=lambda pod: -sizes[pod]):
             if search.add(pod) is None:
                 return None
@@ -169,9 +216,15 @@ class LeastSlowdown:
         before = self.pairing(residents, sizes, capacities)
         return after.cost - (before.cost if before else 0.0)
 
-    def on_socket(self, pods: Sequence[Workload], *, room: bool) -> float:
-        """Return what pods on one socket cost; `room` is whether another may come, which one alone is charged for."""
-        return self._price_alone(pods[0]) if len(pods) == 1 and room else self._harm_of(tuple(sorted(pods)))
+    def on_socket(self, pods: Sequence[Workload], *, room: bool, together: float = 1.0) -> float:
+        """Return what pods on one socket cost.
+
+        Args:
+            pods: the pods.
+            room: whether another may come, which one alone is charged for.
+            together: what the excess of a pair counts there (`closeness_of`).
+        """
+        return self._price_alone(pods[0]) if len(pods) == 1 and room else self._harm_of(tuple(sorted(pods)), together)
 
     def unpinned(self, pods: Sequence[Workload], sockets: int) -> float:
         """Return the expected harm where the kernel puts pods on any socket: two meet on each as often.
@@ -182,10 +235,16 @@ class LeastSlowdown:
         """
         if len(pods) == 1:
             return self._price_alone(pods[0])
-        return self._harm_by_table(pods, sockets) if len(pods) > MANY else self.model.harm(pods, together=1 / sockets)
+        together = 1 / sockets
+        return self._harm_by_table(pods, together) if len(pods) > MANY else self.model.harm(pods, together=together)
 
     def _costs_of_sets(
-        self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], alone: Floats
+        self,
+        pods: Sequence[Workload],
+        sizes: Sequence[int],
+        capacities: Sequence[int],
+        caches: Sequence[int],
+        alone: Floats,
     ) -> list[Floats]:
         """float64[2**P] for each socket, cost of each set of pods on it, infinite where they do not fit.
 
@@ -193,28 +252,37 @@ class LeastSlowdown:
             pods: the pods, P.
             sizes: what each takes.
             capacities: what each socket has.
+            caches: last-level caches of each; none: one each.
             alone: float64[P], price of each alone on a socket with room.
         """
         sets, excess = _sets(len(pods)), self._table.among(pods)
-        costs = (sets * harms(sets @ excess.T)).sum(axis=1)
+        suffered = sets @ excess.T
+        in_one_cache = (sets * harms(suffered)).sum(axis=1)
         taken, single = sets @ np.array(sizes, dtype=np.float64), 1 << np.arange(len(pods))
-        found: dict[int, Floats] = {}
-        for capacity in set(capacities):
-            found[capacity] = np.where(taken <= capacity, costs, np.inf)
+        found: dict[tuple[int, int], Floats] = {}
+        sockets = _sockets(capacities, caches)
+        for socket in set(sockets):
+            capacity, count = socket
+            costs = in_one_cache
+            if count > 1:
+                weights = _weights(sets, [spans(size, *socket) for size in sizes], count)
+                costs = (sets * harms(suffered * weights)).sum(axis=1)
+            found[socket] = np.where(taken <= capacity, costs, np.inf)
             has_room = np.array(sizes) < capacity
-            found[capacity][single[has_room]] = alone[has_room]
-        return [found[capacity] for capacity in capacities]
+            found[socket][single[has_room]] = alone[has_room]
+        return [found[socket] for socket in sockets]
 
     def _seats_of_many(
         self,
         pods: Sequence[Workload],
         sizes: Sequence[int],
         capacities: Sequence[int],
+        caches: Sequence[int],
         now: Sequence[int | None],
         elsewhere: Floats,
     ) -> Assignment | None:
         """Those that have no socket are added; where one has no room so, all of them anew, the largest first."""
-        neighbours = self._neighbours(pods, sizes, capacities, more=False)
+        neighbours = self._neighbours(pods, sizes, capacities, caches, more=False)
         neighbours = neighbours._replace(alike=list(zip(neighbours.alike, now, strict=True)), elsewhere=elsewhere)
         groups = [[pod for pod, at in enumerate(now) if at == place] for place in range(len(capacities))]
         search = LocalSearch(neighbours, capacities, groups)
@@ -226,49 +294,77 @@ class LeastSlowdown:
         return search.found()
 
     def _cost(
-        self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], *, more: bool
+        self,
+        pods: Sequence[Workload],
+        sizes: Sequence[int],
+        capacities: Sequence[int],
+        caches: Sequence[int],
+        *,
+        more: bool,
     ) -> SocketCost:
+        sockets = _sockets(capacities, caches)
+
         def cost(numbers: tuple[int, ...], socket: int) -> float:
             room = more and len(numbers) == 1 and sizes[numbers[0]] < capacities[socket]
-            return self.on_socket([pods[number] for number in numbers], room=room)
+            together = closeness_of([sizes[number] for number in numbers], *sockets[socket])
+            return self.on_socket([pods[number] for number in numbers], room=room, together=together)
 
         return cost
 
     def _neighbours(
-        self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int], *, more: bool = True
+        self,
+        pods: Sequence[Workload],
+        sizes: Sequence[int],
+        capacities: Sequence[int],
+        caches: Sequence[int],
+        *,
+        more: bool = True,
     ) -> Neighbours:
         """Pods as the search knows them; `more` is whether others will come, so that one alone has a price."""
-        # One that fills a socket expects nobody there: it is not the same as its like that leaves room.
-        full = set(capacities)
-        kinds = [(pod, size if more and size in full else 0) for pod, size in zip(pods, sizes, strict=True)]
+        # One that fills a socket expects nobody there, and one too large for a cache shares all: neither is the same
+        # as its like that is smaller.
+        sockets, full = _sockets(capacities, caches), set(capacities)
+        several = [socket for socket in set(sockets) if socket[1] > 1]
+        told = {size: (more and size in full) or any(spans(size, *socket) for socket in several) for size in set(sizes)}
+        kinds = [(pod, size if told[size] else 0) for pod, size in zip(pods, sizes, strict=True)]
         met = {kind: number for number, kind in enumerate(sorted(set(kinds)))}
+        costs = {
+            (capacity, count): self._socket_costs(
+                tuple(Party(pod, more and size != capacity, spans(size, capacity, count)) for pod, size in met), count
+            )
+            for capacity, count in set(sockets)
+        }
         return Neighbours(
-            {each: self._socket_costs(tuple((pod, more and size != each) for pod, size in met)) for each in full},
+            [costs[socket] for socket in sockets],
             [met[kind] for kind in kinds],
             sizes,
             [(met[kind], size) for kind, size in zip(kinds, sizes, strict=True)],
         )
 
-    def _socket_costs(self, kinds: tuple[tuple[Workload, bool], ...]) -> SocketCosts:
-        """What these cost on a socket, each with whether it has a price there alone."""
-        found = self._companies.get(kinds)
+    def _socket_costs(self, parties: tuple[Party, ...], caches: int = 1) -> SocketCosts:
+        """What these cost on a socket with some last-level caches."""
+        found = self._companies.get((parties, caches))
         if found is None:
-            alone = np.array([self._price_alone(pod) if priced else 0.0 for pod, priced in kinds])
-            found = self._companies[kinds] = SocketCosts(self._table.between([pod for pod, _ in kinds]), alone)
+            alone = np.array([self._price_alone(each.pod) if each.priced else 0.0 for each in parties])
+            several = (
+                Caches(caches, np.array([each.spanning for each in parties], dtype=np.bool_)) if caches > 1 else None
+            )
+            found = SocketCosts(self._table.between([each.pod for each in parties]), alone, several)
+            self._companies[parties, caches] = found
         return found
 
-    def _harm_by_table(self, pods: Sequence[Workload], sockets: int = 1) -> float:
+    def _harm_by_table(self, pods: Sequence[Workload], together: float) -> float:
         """As of the model; quicker of many pods, and it takes no memory for each group of them."""
-        return float(harms(self._table.among(pods).sum(axis=1) / sockets).sum())
+        return float(harms(self._table.among(pods).sum(axis=1) * together).sum())
 
-    def _harm_of(self, residents: tuple[Workload, ...]) -> float:
+    def _harm_of(self, residents: tuple[Workload, ...], together: float) -> float:
         if len(residents) > MANY:
-            return self._harm_by_table(residents)
-        found = self._harm.get(residents)
+            return self._harm_by_table(residents, together)
+        found = self._harm.get((residents, together))
         if found is None:
             if len(self._harm) >= REMEMBERED:
                 self._harm.clear()
-            found = self._harm[residents] = self.model.harm(residents)
+            found = self._harm[residents, together] = self.model.harm(residents, together=together)
         return found
 
     def _price_alone(self, pod: Workload) -> float:

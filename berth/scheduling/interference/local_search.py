@@ -25,8 +25,8 @@ _TRY: Final = 1 << 12
 class Neighbours(NamedTuple):
     """Pods of a node, P, and what they do to each other."""
 
-    costs: Mapping[int, SocketCosts]
-    """what pods cost on a socket, by its capacity: one that fills it alone has no price there"""
+    costs: Sequence[SocketCosts]
+    """what pods cost on each socket, the same object for sockets on which they cost the same"""
     number: Sequence[int]
     """number that these know each pod by"""
     sizes: Sequence[int]
@@ -59,7 +59,7 @@ class LocalSearch:
         self._pods = pods
         self._room = list(capacities)
         self._place = {pod: socket for socket, group in enumerate(groups) for pod in group}
-        self._costs = [pods.costs[capacity] for capacity in capacities]
+        self._costs = pods.costs
         self._there: list[list[int]] = [[] for _ in capacities]
         for pod, socket in self._place.items():
             self._room[socket] -= pods.sizes[pod]
@@ -89,7 +89,7 @@ class LocalSearch:
 
     def improve(self) -> None:
         """Move pods, and exchange two, as long as that is better and work is left."""
-        if self._pods.elsewhere is None and len(self._pods.costs) == 1 and self._costs[0].settled(self._companies):
+        if self._pods.elsewhere is None and len(set(self._costs)) == 1 and self._costs[0].settled(self._companies):
             return
         while True:
             pods = self._one_of_each()

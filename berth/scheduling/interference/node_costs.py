@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cachetools import LRUCache
 
 from berth.scheduling.interference.assignment import EXACT_PODS, Assignment
+from berth.scheduling.interference.closeness import spans
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.residents import Kind, Layout, Resident
 
@@ -48,13 +49,18 @@ def _of_one(pods: int) -> float:
 def alike(kind: Kind) -> Kind:
     """Return the kind that stands for it: where all pods fit on any socket, it does not matter what they take.
 
-    Nor does it how large sockets are then, or how many there are beside one for each pod.
+    Nor does it how large sockets are then, or how many there are beside one for each pod; but where sockets have
+    several caches it does, unless all have as many and each pod fits into one.
     """
-    (capacities, pinned), residents = kind
+    (capacities, pinned, caches), residents = kind
     if not capacities or sum(each.size for each in residents) >= min(capacities):
         return kind
+    most = max(caches, default=1)
+    if caches and (min(caches) < most or any(spans(each.size, min(capacities), most) for each in residents)):
+        return kind
     sockets = min(len(capacities), len(residents)) if pinned else len(capacities)
-    return Kind(Layout((1,) * sockets, pinned), tuple(Resident(each.workload, 0) for each in residents))
+    layout = Layout((1,) * sockets, pinned, (most,) * sockets if caches else ())
+    return Kind(layout, tuple(Resident(each.workload, 0) for each in residents))
 
 
 class _Known(NamedTuple):
@@ -93,7 +99,8 @@ class NodeCosts:
         kind = alike(kind)
         if kind not in self._pairings and kind.layout.pinned:
             pods, sizes = [each.workload for each in kind.residents], [each.size for each in kind.residents]
-            found = self._judge.pairing_of_many(pods, sizes, kind.layout.capacities, improve=False)
+            capacities, caches = kind.layout.capacities, kind.layout.caches
+            found = self._judge.pairing_of_many(pods, sizes, capacities, caches=caches, improve=False)
             if found is not None:
                 return found.cost
         return self._known(kind).cost
@@ -172,14 +179,14 @@ class NodeCosts:
         if not kind.residents:
             return 0.0, None
         pods, sizes = [each.workload for each in kind.residents], [each.size for each in kind.residents]
-        capacities = kind.layout.capacities
+        capacities, caches = kind.layout.capacities, kind.layout.caches
         if kind.layout.pinned:
             if len(pods) <= EXACT:
-                found = self._judge.pairing(pods, sizes, capacities)
+                found = self._judge.pairing(pods, sizes, capacities, caches=caches)
             elif before is not None and newcomer is not None:
                 found = self._grown(kind, before, newcomer)
             else:
-                found = self._judge.pairing_of_many(pods, sizes, capacities)
+                found = self._judge.pairing_of_many(pods, sizes, capacities, caches=caches)
             if found is not None:
                 return found.cost, found
         return self._judge.unpinned(pods, max(1, len(capacities))), None
@@ -194,7 +201,7 @@ class NodeCosts:
         place = {number: at for at, number in enumerate(order)}
         pods = [each.workload for each in residents]
         sizes = [kind.residents[place[number]].size for number in range(len(residents))]
-        found = self._judge.pairing_with(own, pods, sizes, kind.layout.capacities)
+        found = self._judge.pairing_with(own, pods, sizes, kind.layout.capacities, caches=kind.layout.caches)
         if found is None:
             return None
         return Assignment(

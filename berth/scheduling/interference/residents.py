@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from berth.scheduling.interference.slowdown import Workload
@@ -23,6 +24,14 @@ class Layout(NamedTuple):
     """thousandths of a CPU of each socket, by place; empty: nobody knows the sockets"""
     pinned: bool
     """whether pods get the CPUs of a socket; otherwise the kernel puts them anywhere"""
+    caches: tuple[int, ...] = ()
+    """last-level caches of each socket, by place, that pods on it are kept apart in; empty: one each"""
+
+
+def caches_of(counts: Iterable[int]) -> tuple[int, ...]:
+    """Return the caches of a layout: as many as are stated of each socket by place, none where all have one."""
+    found = tuple(max(1, each) for each in counts)
+    return found if max(found, default=1) > 1 else ()
 
 
 UNKNOWN_LAYOUT: Final = Layout((), False)

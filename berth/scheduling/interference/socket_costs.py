@@ -13,9 +13,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from berth.scheduling.interference.closeness import closeness
 from berth.scheduling.interference.slowdown import harms
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 Numbers = tuple[int, ...]
 """Numbers of the pods on a socket, one a pod, ascending; pods with one number are the same to each other."""
 REMEMBERED: Final = 1 << 18
@@ -32,28 +34,65 @@ _BESIDE: Final = 256
 """What a company takes beside its figures, in their unit: of few kinds of pods there are many small ones."""
 
 
+class Caches:
+    """The caches of a socket: what pairs of pods on it count, the fewer the pods the less."""
+
+    def __init__(self, count: int, spanning: Bools) -> None:
+        """Know the socket.
+
+        Args:
+            count: last-level caches that pods are kept apart in.
+            spanning: bool[W], pods that are too large for one.
+        """
+        self.count = count
+        """last-level caches that pods are kept apart in"""
+        self._spanning = spanning
+
+    def spanned(self, pods: Sequence[int]) -> int:
+        """Return how many of some pods, by number, are too large for a cache."""
+        return int(self._spanning[list(pods)].sum())
+
+    def weights(self, pods: int, spanned: int) -> Floats:
+        """float64[1 + W], what the excess of a pair counts with each of the pods beside some others; 0 is nobody.
+
+        Args:
+            pods: how many others there are.
+            spanned: how many of these are too large for a cache.
+        """
+        found = np.ones(1 + len(self._spanning))
+        if not spanned:
+            found[0] = closeness(self.count, pods)
+            found[1:][~self._spanning] = closeness(self.count, pods + 1)
+        return found
+
+
 class Company:
     """Pods on one socket: each kind of them is weighed once, times how many there are."""
 
-    def __init__(self, pods: Numbers, excess: Floats, alone: Floats) -> None:
+    def __init__(self, pods: Numbers, excess: Floats, alone: Floats, caches: Caches | None = None) -> None:
         """Weigh one more.
 
         Args:
             pods: who is there, K kinds.
             excess: float64[1 + W, 1 + W], what each pod suffers beside each, 0 from and to the first, who is nobody.
             alone: float64[W], price of each alone on the socket.
+            caches: what pairs count on the socket; None: all of theirs.
         """
         counts = Counter(pods)
         self.pods = pods
         """who is there"""
-        self._excess, self._alone = excess, alone
+        self._excess, self._alone, self._caches = excess, alone, caches
         self._row = {number: row for row, number in enumerate(counts)}
         self._kinds = np.array(list(counts), dtype=np.int64) + 1
         self._count = np.array(list(counts.values()), dtype=np.float64)
         self._beside = excess[self._kinds]
         self._suffered = self._beside[:, self._kinds] @ self._count - self._beside[range(len(counts)), self._kinds]
         self._from_all = excess[:, self._kinds] @ self._count
-        one_more: Floats = self._count @ harms(self._suffered[:, None] + self._beside) + harms(self._from_all)
+        suffered, own = self._suffered[:, None] + self._beside, self._from_all
+        if caches is not None:
+            weights = caches.weights(len(pods), caches.spanned(pods))
+            suffered, own = suffered * weights, own * weights
+        one_more: Floats = self._count @ harms(suffered) + harms(own)
         if not pods:
             one_more[1:] = alone
         elif len(pods) == 1:
@@ -86,8 +125,18 @@ class Company:
             self._count[:, None] - np.eye(len(self._kinds)),
             self._suffered[:, None] - self._beside[:, self._kinds],
         )
-        costs: Floats = np.einsum("sg,sgn->gn", stay, harms(left[:, :, None] + self._beside[:, None, :]))
-        costs += harms(self._from_all[:, None] - self._excess[:, self._kinds]).T
+        suffered, own = (
+            left[:, :, None] + self._beside[:, None, :],
+            (self._from_all[:, None] - self._excess[:, self._kinds]).T,
+        )
+        if self._caches is not None:
+            spanned, others = self._caches.spanned(self.pods), len(self.pods) - 1
+            weights = np.empty((len(self._row), len(self._excess)))
+            for row, gone in enumerate(self._row):
+                weights[row] = self._caches.weights(others, spanned - self._caches.spanned([gone]))
+            suffered, own = suffered * weights, own * weights
+        costs: Floats = np.einsum("sg,sgn->gn", stay, harms(suffered))
+        costs += harms(own)
         if len(self.pods) == 1:
             costs[0, 1:] = self._alone
         elif len(self.pods) == 2:
@@ -98,13 +147,15 @@ class Company:
 class SocketCosts:
     """Companies of some pods, by number."""
 
-    def __init__(self, excess: Floats, alone: Floats) -> None:
+    def __init__(self, excess: Floats, alone: Floats, caches: Caches | None = None) -> None:
         """Begin without any.
 
         Args:
             excess: float64[W, W], what the pod of the row suffers beside that of the column, which may be its like.
             alone: float64[W], price of each alone on the socket.
+            caches: what pairs count on the socket; None: all of theirs.
         """
+        self._caches = caches
         self._alone = alone
         self._excess = np.zeros((1 + len(alone), 1 + len(alone)))
         self._excess[1:, 1:] = excess
@@ -115,7 +166,7 @@ class SocketCosts:
 
     def of(self, pods: Numbers) -> Company:
         """Return what some pods cost together."""
-        found = self._known.pop(pods, None) or Company(pods, self._excess, self._alone)
+        found = self._known.pop(pods, None) or Company(pods, self._excess, self._alone, self._caches)
         self._known[pods] = found
         if len(self._known) > self._most:
             del self._known[next(iter(self._known))]

@@ -172,10 +172,12 @@ async def test_profiles_that_change_meanwhile_count_for_the_next_pass(monkeypatc
     for name in mild:
         world.profiles.update(workload_profile(name, "D", kind="StatefulSet", slowdowns=mild))
 
-    def changed_first(pods: Sequence[Seated], capacities: Sequence[int], model: SlowdownModel, *rest: Any) -> Any:
+    def changed_first(
+        pods: Sequence[Seated], capacities: Sequence[int], model: SlowdownModel, *rest: Any, **more: Any
+    ) -> Any:
         for name in mild:
             world.profiles.update(workload_profile(name, "D", kind="StatefulSet", slowdowns=dict.fromkeys(mild, "2")))
-        return best_exchange(pods, capacities, model, *rest)
+        return best_exchange(pods, capacities, model, *rest, **more)
 
     monkeypatch.setattr(reconciler, "best_exchange", changed_first)
     await world.reconciler.reconcile("n1")

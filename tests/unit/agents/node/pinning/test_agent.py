@@ -113,6 +113,37 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.parametrize(
+    ("told", "cache", "expected"),
+    [
+        pytest.param({}, 0, "0-1", id="the first that is empty"),
+        pytest.param({"socket": 0, "cache": 1}, 1, "2-3", id="where the agent before has kept it"),
+        pytest.param({"socket": 1, "cache": 1}, 0, "0-1", id="it was on another socket then"),
+    ],
+)
+async def test_a_pod_is_kept_to_a_cache_of_its_socket(
+    machine: Path, told: dict[str, int], cache: int, expected: str
+) -> None:
+    write_sysfs(machine / "several", uniform(caches=2, cores=2))
+    (machine / "sys").rename(machine / "before")
+    (machine / "several").rename(machine / "sys")
+    for each in (machine / "cgroup").rglob("cpuset.cpus"):
+        each.write_text("0-3")
+    plane = Plane()
+    (status,) = plane.objects["socketstatuses"]
+    status["spec"]["assignments"][0]["socket"] = 0
+    status["status"] = {"pods": [{**POD, **told}]}
+    with api_server(plane) as server:
+        async with running(machine, server):
+            await until(lambda: any(report["pinned"] == "1/1" for report in plane.reports))
+            assert cpus(machine) == expected
+        assert cpus(machine) == "0-3"
+    report = next(each for each in plane.reports if each["pinned"] == "1/1")
+    (pod,) = report["pods"]
+    assert (pod["socket"], pod["cache"], pod["cpus"]) == (0, cache, expected)
+    assert [each["pinnedCaches"] for each in report["sockets"]] == [2]
+
+
 async def test_it_pins_reports_and_gives_back(machine: Path) -> None:
     plane = Plane()
     with api_server(plane) as server:

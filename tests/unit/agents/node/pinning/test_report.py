@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.node.pinning.reconciler import Finding
-from agents.node.pinning.report import MAX_SHOWN, Found, shown, status_of
+from agents.node.pinning.report import MAX_SHOWN, Found, kept_caches, shown, status_of
 from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.wanted import PodWish, Problem
 from berth.api.conditions import Condition, ConditionStatus, find_condition
@@ -91,6 +91,20 @@ def test_pods_with_what_they_have() -> None:
 )
 def test_violations(pods: list[PodState], violations: int) -> None:
     assert status(*pods).violations == violations
+
+
+def in_cache(found: PodState, cache: int, cpus: set[int], has: set[int]) -> PodState:
+    wish = replace(found.wish, cache=cache, cpus=frozenset(cpus), socket_cpus=MACHINE.sockets[0].cpus)
+    return replace(found, wish=wish, cpus=frozenset(has), effective_cpus=frozenset(has))
+
+
+def test_a_pod_says_which_cache_it_is_kept_to() -> None:
+    kept = in_cache(pinned("web", "B", 0), 1, {1}, {1})
+    elsewhere = in_cache(pinned("big", "B", 0), 1, {1}, {0, 1})
+    found = status(kept, elsewhere)
+    assert [(pod.socket, pod.cache) for pod in found.pods] == [(0, 1), (0, None)]
+    assert kept_caches(found) == {"u-web": (0, 1)}
+    assert kept_caches(SocketStatusStatus()) == {}
 
 
 def test_times_stay_while_nothing_changes() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.node.pinning.division import Division
 from agents.node.pinning.sockets import reports, socket_of, unknown
 from agents.node.topology.assembly import assemble
 from agents.node.topology.machine import Assumption, LastLevelCache, Machine, NumaNode
@@ -29,9 +30,20 @@ def test_a_server_with_two_sockets() -> None:
             {"level": 3, "sizeBytes": 32 * MIB, "cpus": "0-1,8-9"},
             {"level": 3, "sizeBytes": 32 * MIB, "cpus": "2-3,10-11"},
         ],
+        "pinnedCaches": 2,
         "smtSiblings": ["0,8", "1,9", "2,10", "3,11"],
     }
     assert (second["socket"], second["numaNodes"], second["cpus"]) == (1, [2, 3], "4-7,12-15")
+
+
+@pytest.mark.parametrize(
+    ("division", "caches"), [(Division.SOCKET, None), (Division.CACHES, 2), (Division.CORES, 2)], ids=list(Division)
+)
+def test_caches_that_pods_are_kept_apart_in(division: Division, caches: int | None) -> None:
+    (report,) = reports(uniform(caches=2, cores=2), division)
+    assert report.pinned_caches == caches
+    (plain,) = reports(uniform(cores=4), division)
+    assert plain.pinned_caches is None
 
 
 def test_lists_are_as_long_as_the_api_server_takes_them() -> None:

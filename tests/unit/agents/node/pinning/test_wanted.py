@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.node.pinning.division import Division
 from agents.node.pinning.wanted import Patience, PodWish, Wanted, read_assignments, wanted
+from agents.node.topology.machine import Machine
 from berth.api.interference import InterferenceClass
 from berth.kube.meta import ObjectMeta
 from berth.kube.objects import Container, Pod, PodStatus
 from tests.support.sysfs import uniform
 
 MACHINE = uniform(sockets=2, cores=2, threads=2)
+LARGE = uniform(sockets=2, caches=2, cores=4, threads=2)
+"""Sockets of two caches of 8 CPUs."""
 CLASS = "berth.dev/interference-class"
 HASH = "ab12" * 8
 
@@ -51,6 +56,7 @@ def test_an_assigned_pod_with_a_class_gets_its_socket() -> None:
         interference_class=InterferenceClass.B,
         socket=1,
         cpus=frozenset({2, 3, 6, 7}),
+        socket_cpus=frozenset({2, 3, 6, 7}),
         running=True,
     )
     assert answer == Wanted((expected,), ())
@@ -281,3 +287,54 @@ def test_nobody_without_a_class_gets_cpus_and_nobody_gets_those_of_another_socke
     for wish in answer.pods:
         assert wish.cpus == (sockets[wish.socket] if wish.socket is not None else frozenset())
         assert not wish.cpus or wish.name in classed
+
+
+def deal(*pods: Pod, machine: Machine = LARGE, **options: Any) -> list[tuple[int | None, int]]:
+    """Cache and number of CPUs of pods on socket 1, in their order."""
+    stated, _ = read_assignments({"assignments": [assignment(each.metadata.name, 1) for each in pods]}, "n1")
+    answer = wanted(stated, pods, machine, node="n1", **options)
+    assert all(wish.socket_cpus == machine.sockets[1].cpus for wish in answer.pods)
+    return [(wish.cache, len(wish.cpus)) for wish in answer.pods]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param({}, [(0, 8), (1, 8), (0, 8)], id="each to a cache"),
+        pytest.param({"division": Division.SOCKET}, [(None, 16)] * 3, id="unless that is not wanted"),
+        pytest.param({"before": {"u-a": (1, 1), "u-b": (1, 0)}}, [(1, 8), (0, 8), (0, 8)], id="where they were"),
+        pytest.param({"before": {"u-a": (0, 1), "u-b": (0, 0)}}, [(0, 8), (1, 8), (0, 8)], id="not on another socket"),
+    ],
+)
+def test_pods_of_a_socket_are_kept_apart_in_it(options: dict[str, Any], expected: list[tuple[int | None, int]]) -> None:
+    assert deal(pod("a"), pod("b"), pod("c"), **options) == expected
+
+
+def test_those_that_were_assigned_first_choose_first() -> None:
+    times = {"a": "2026-01-31T12:00:03Z", "b": "2026-01-31T12:00:01Z", "c": None}
+    stated, _ = read_assignments(
+        {"assignments": [assignment(name, 1, time=time) for name, time in times.items()]}, "n1"
+    )
+    answer = wanted(stated, [pod(name) for name in times], LARGE, node="n1")
+    assert {wish.name: wish.cache for wish in answer.pods} == {"c": 0, "b": 1, "a": 0}
+
+
+def test_pods_that_have_ended_or_have_no_class_have_no_part() -> None:
+    pods = [pod("a", "D", phase="Succeeded"), pod("b", None), pod("c", "D")]
+    stated, _ = read_assignments({"assignments": [assignment(name, 1) for name in "abc"]}, "n1")
+    answer = wanted(stated, pods, LARGE, node="n1")
+    assert [(wish.name, wish.cache, len(wish.cpus)) for wish in answer.pods] == [("b", None, 0), ("c", 0, 8)]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "expected"),
+    [
+        pytest.param({0, 1, 2, 3, 4}, {0, 1}, id="all of its part"),
+        pytest.param({1, 2, 3}, {0, 1, 2, 3}, id="some of its part: all of its socket counts"),
+        pytest.param({7}, {0, 1, 2, 3}, id="nothing of either"),
+    ],
+)
+def test_a_part_that_a_pod_may_not_have_in_full_is_none(allowed: set[int], expected: set[int]) -> None:
+    (wish,) = found([assignment("a", 0)], pod("a")).pods
+    part = replace(wish, cpus=frozenset({0, 1}), socket_cpus=frozenset({0, 1, 2, 3}))
+    assert part.within(frozenset(allowed)) == expected

@@ -151,6 +151,28 @@ def test_what_a_pod_suffers_and_does() -> None:
 
 
 @pytest.mark.parametrize(
+    ("caches", "cpu", "suffered"),
+    [
+        pytest.param((), "1", 1.46, id="one cache"),
+        pytest.param((4,), "1", 1.23, id="each has a cache of its own"),
+        pytest.param((2,), "1", 1 + 0.46 * (0.5 + 0.5 / 3), id="of three two share one"),
+        pytest.param((4,), "2.1", 1.46, id="pods that are too large for a cache"),
+    ],
+)
+def test_across_caches_a_pod_suffers_half(caches: tuple[int, ...], cpu: str, suffered: float) -> None:
+    cache = cache_of(status("n1", cpus=(8,), caches=caches))
+    place(cache, "D", "D", "D", cpu=cpu)
+    found = cache.state.socket_choice.outlook("pod-default-p0")
+    assert found is not None
+    assert found.suffered == pytest.approx(suffered)
+
+
+@pytest.mark.parametrize(("caches", "expected"), [((), {0: 3, 1: 3}), ((1, 8), {0: 2, 1: 4})], ids=["one", "several"])
+def test_a_socket_of_several_caches_takes_more_pods(caches: tuple[int, ...], expected: dict[int, int]) -> None:
+    assert Counter(place(cache_of(status("n1", cpus=(16, 16), caches=caches)), *"AAAAAA")) == expected
+
+
+@pytest.mark.parametrize(
     ("sockets", "suffered"),
     [
         pytest.param(status("n1"), 1.0, id="pinned apart"),

@@ -23,6 +23,10 @@ from tests.support.sockets import status, workload_profile
         pytest.param(status("n1", unpinned="Unable"), (0, 1), Layout((8000, 8000), False), id="the agent has ended"),
         pytest.param(status("n1", true=["TopologyUnknown"]), (), UNKNOWN_LAYOUT, id="topology unknown"),
         pytest.param(status("n1", cpus=()), (), UNKNOWN_LAYOUT, id="agent has not written yet"),
+        pytest.param(
+            status("n1", caches=(4, 1)), (0, 1), Layout((8000, 8000), True, (4, 1)), id="pods are kept apart in caches"
+        ),
+        pytest.param(status("n1", caches=(1, -9)), (0, 1), Layout((8000, 8000), True), id="in one each"),
         pytest.param(status("n1", cpus=(8, 0)), (0,), Layout((8000,), True), id="a socket without online CPUs"),
         pytest.param(CustomObject.of({"metadata": {"name": "n1"}}), (), UNKNOWN_LAYOUT, id="neither spec nor status"),
     ],

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.api.interference import InterferenceClass
+from berth.scheduling.interference.closeness import closeness_of
 from berth.scheduling.interference.exchange import Exchange, Seated, Terms, best_exchange, node_toll
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.pairing import NEIGHBOURS, rule_rank
@@ -125,6 +126,54 @@ def test_a_measured_pair_counts_as_it_was_measured() -> None:
     table = {"shop/a": {"shop/b": 1.0}, "shop/b": {"shop/a": 1.0}}
     pods = [Seated(Workload(name, D), 0, 0) for name in ("shop/a", "shop/b")]
     assert best_exchange(pods, [9, 9], SlowdownModel(table), EVER, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("caches", "sizes", "moves"),
+    [
+        pytest.param([1, 1], [1, 1, 1], 1, id="two that disturb each other in one cache"),
+        pytest.param([2, 1], [1, 1, 1], 1, id="to an empty socket even from different caches"),
+        pytest.param([8, 8], [1, 1, 1], 1, id="a limit of 1.1 is broken across caches too"),
+    ],
+)
+def test_across_caches_a_move_has_to_be_worth_its_price(caches: list[int], sizes: list[int], moves: int) -> None:
+    pods = [seat(letter, 0, size) for letter, size in zip("DDA", sizes, strict=True)]
+    found = best_exchange(pods, [9, 9], BY_CLASS, EVER, NOW, caches=caches)
+    assert len(found.moves if found else ()) == moves
+
+
+@pytest.mark.parametrize(("caches", "moves"), [([1, 1], 1), ([4, 1], 0)], ids=["near", "in caches of their own"])
+def test_no_pod_leaves_others_in_other_caches_for_one_that_is_near(caches: list[int], moves: int) -> None:
+    names = [f"shop/{letter}" for letter in "abcd"]
+    model = SlowdownModel({one: {other: 1.09 for other in names if other != one} for one in names})
+    pods = [Seated(Workload(name, D), 1, place) for name, place in zip(names, (0, 0, 0, 1), strict=True)]
+    found = best_exchange(pods, [9, 9], model, EVER, NOW, caches=caches)
+    assert len(found.moves if found else ()) == moves
+
+
+CROWDS = st.lists(st.tuples(st.sampled_from("ABCD"), st.integers(0, 2), st.integers(0, 6)), min_size=1, max_size=6)
+
+
+@given(CROWDS, st.lists(st.integers(1, 4), min_size=3, max_size=3))
+def test_an_exchange_is_weighed_by_the_caches_of_both_sockets(
+    crowd: list[tuple[str, int, int]], caches: list[int]
+) -> None:
+    pods, capacities = [seat(*each) for each in crowd], [12, 12, 12]
+    found = best_exchange(pods, capacities, BY_CLASS, EVER, NOW, caches=caches)
+
+    def harmed(pods: list[Seated]) -> float:
+        total = 0.0
+        for place, (capacity, count) in enumerate(zip(capacities, caches, strict=True)):
+            there = [pod for pod in pods if pod.place == place]
+            together = closeness_of([pod.size for pod in there], capacity, count)
+            total += BY_CLASS.harm([pod.workload for pod in there], together=together)
+        return total
+
+    assert node_toll(pods, BY_CLASS, capacities, caches).harm == pytest.approx(harmed(pods))
+    if found is not None:
+        won = found.before.harm - found.after.harm
+        assert harmed(pods) - harmed(carried_out(pods, found)) == pytest.approx(won)
+        assert won > EVER.price * len(found.moves)
 
 
 def test_one_by_one_they_take_most_of_what_the_best_pairing_would() -> None:

@@ -42,7 +42,7 @@ class Pods(NamedTuple):
             for each in capacities
         }
         apart = range(len(self.sizes))
-        return Neighbours(costs, apart, self.sizes, apart if alike is None else alike)
+        return Neighbours([costs[each] for each in capacities], apart, self.sizes, apart if alike is None else alike)
 
     def cost(self, capacities: list[int], groups: list[set[int]]) -> float:
         """What they cost on sockets, one pod after another."""
@@ -147,7 +147,7 @@ def test_a_newcomer_has_others_move() -> None:
 def test_work_is_bounded(pods: int) -> None:
     drawn, work = np.random.default_rng(1), Work()
     table = drawn.uniform(0, 0.1, (pods, pods))
-    node = Pods(table.tolist(), [0.1] * pods, [1] * pods).on([pods])
+    node = Pods(table.tolist(), [0.1] * pods, [1] * pods).on([pods, pods])
     with work.counting():
         search = filled(node, [pods, pods])
         assert search is not None

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from berth.api.interference import InterferenceClass
 from berth.scheduling.interference import socket_costs
+from berth.scheduling.interference.closeness import closeness
 from berth.scheduling.interference.excess_table import ExcessTable
 from berth.scheduling.interference.slowdown import SlowdownModel, Workload
-from berth.scheduling.interference.socket_costs import Company, SocketCosts
+from berth.scheduling.interference.socket_costs import Caches, Company, SocketCosts
 
 NAMES = ["shop/a", "shop/b", "shop/c"]
 PODS = [Workload(name, InterferenceClass.D) for name in NAMES] + [Workload("", letter) for letter in InterferenceClass]
@@ -29,8 +30,10 @@ ALONE = [0.3 + 0.1 * number for number in range(len(PODS))]
 NUMBERS = st.integers(0, len(PODS) - 1)
 
 
-def costs() -> SocketCosts:
-    return SocketCosts(ExcessTable(MODEL).between(PODS), np.array(ALONE))
+def costs(caches: int = 1, spanning: set[int] | None = None) -> SocketCosts:
+    large = np.array([number in (spanning or ()) for number in range(len(PODS))])
+    several = Caches(caches, large) if caches > 1 else None
+    return SocketCosts(ExcessTable(MODEL).between(PODS), np.array(ALONE), several)
 
 
 def expected(company: list[int]) -> object:
@@ -49,6 +52,26 @@ def test_every_change_of_one_pod_is_weighed(company: list[int], newcomer: int) -
         staying.remove(gone)
         assert there.without(gone)[0] == expected(staying)
         assert there.without(gone)[1 + newcomer] == expected([*staying, newcomer])
+
+
+@given(st.lists(NUMBERS, max_size=7), NUMBERS, st.integers(2, 4), st.sets(NUMBERS, max_size=2))
+def test_pods_in_different_caches_count_less(company: list[int], newcomer: int, count: int, spanning: set[int]) -> None:
+    known = costs(count, spanning)
+
+    def cost(pods: list[int]) -> object:
+        if len(pods) == 1:
+            return pytest.approx(ALONE[pods[0]], abs=1e-9)
+        weight = 1.0 if spanning & set(pods) else closeness(count, len(pods))
+        return pytest.approx(MODEL.harm([PODS[number] for number in pods], together=weight), abs=1e-9)
+
+    there = known.of(tuple(sorted(company)))
+    assert there.one_more[0] == cost(company)
+    assert there.one_more[1 + newcomer] == cost([*company, newcomer])
+    for gone in set(company):
+        staying = list(company)
+        staying.remove(gone)
+        assert there.without(gone)[0] == cost(staying)
+        assert there.without(gone)[1 + newcomer] == cost([*staying, newcomer])
 
 
 def test_a_company_is_weighed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,9 +112,11 @@ def changes(known: SocketCosts, one: tuple[int, ...], other: tuple[int, ...]) ->
     ]
 
 
-@given(COMPANIES, COMPANIES)
-def test_the_best_that_two_sockets_can_do(one: tuple[int, ...], other: tuple[int, ...]) -> None:
-    known = costs()
+@given(COMPANIES, COMPANIES, st.integers(1, 3), st.sets(NUMBERS, max_size=2))
+def test_the_best_that_two_sockets_can_do(
+    one: tuple[int, ...], other: tuple[int, ...], caches: int, spanning: set[int]
+) -> None:
+    known = costs(caches, spanning)
     least = min(changes(known, one, other), default=np.inf)
     assert known.of(one).least_change(known.of(other)) == pytest.approx(least, abs=1e-9)
 

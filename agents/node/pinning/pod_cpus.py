@@ -1,0 +1,54 @@
+"""CPUs of a pod: what it requests, and what it is to be able to use. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil
+from typing import Final, NamedTuple
+
+from berth.api.quantity import QuantityRangeError, parse_quantity
+from berth.kube.objects import Pod
+
+_CPU: Final = "cpu"
+_MOST: Final = 2**40
+"""Thousandths of a CPU, more than any machine has."""
+
+
+class PodCpus(NamedTuple):
+    """CPUs of a pod, in thousandths."""
+
+    requested: int
+    """what its containers request that run together"""
+    least: int
+    """what it is to be able to use: limits where there are some, requests elsewhere"""
+
+
+def cpus_of(pod: Pod) -> PodCpus:
+    """Return the CPUs of a pod; what cannot be read counts as none, for the API server refuses it."""
+    sidecars = (each for each in pod.spec.init_containers if each.restart_policy == "Always")
+    together = [each.resources for each in (*pod.spec.containers, *sidecars)]
+    pairs = [_of(each.requests, each.limits) for each in together]
+    requested, least = sum(each.requested for each in pairs), sum(each.least for each in pairs)
+    if pod.spec.resources is not None:
+        whole = _of(pod.spec.resources.requests, pod.spec.resources.limits)
+        requested, least = whole.requested or requested, whole.least or least
+    return PodCpus(min(requested, _MOST), min(max(requested, least), _MOST))
+
+
+def _of(requests: Mapping[str, object], limits: Mapping[str, object]) -> PodCpus:
+    limit = _milli(str(limits.get(_CPU, 0)))
+    requested = _milli(str(requests[_CPU])) if _CPU in requests else limit
+    return PodCpus(requested, max(requested, limit))
+
+
+@lru_cache(1024)
+def _milli(text: str) -> int:
+    try:
+        amount = parse_quantity(text)
+    except QuantityRangeError as error:
+        amount = error.nearest
+    except ValueError:
+        return 0
+    return min(_MOST, max(0, ceil(Fraction(amount) * 1000)))

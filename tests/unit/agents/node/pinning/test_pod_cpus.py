@@ -1,0 +1,48 @@
+"""What a pod requests, and what it is to be able to use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from agents.node.pinning.pod_cpus import PodCpus, cpus_of
+from berth.kube.objects import Pod
+
+
+def container(requests: Any = None, limits: Any = None, **fields: Any) -> dict[str, Any]:
+    resources = {"requests": {"cpu": requests} if requests else {}, "limits": {"cpu": limits} if limits else {}}
+    return {"name": "c", "resources": resources, **fields}
+
+
+def pod(*containers: dict[str, Any], **spec: Any) -> Pod:
+    return msgspec.convert({"metadata": {"name": "p"}, "spec": {"containers": containers, **spec}}, Pod)
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        pytest.param(pod(), (0, 0), id="no containers"),
+        pytest.param(pod(container()), (0, 0), id="nothing is stated"),
+        pytest.param(pod(container("250m"), container("1")), (1250, 1250), id="containers run together"),
+        pytest.param(pod(container("1", "4"), container("500m")), (1500, 4500), id="a limit of one"),
+        pytest.param(pod(container(None, "2")), (2000, 2000), id="a limit alone is a request"),
+        pytest.param(pod(container("2", "1")), (2000, 2000), id="a limit that is less"),
+        pytest.param(
+            pod(container("1"), initContainers=[container("8"), container("500m", restartPolicy="Always")]),
+            (1500, 1500),
+            id="of init containers sidecars alone",
+        ),
+        pytest.param(
+            pod(container("1", "1"), resources={"requests": {"cpu": "3"}, "limits": {"cpu": "5"}}),
+            (3000, 5000),
+            id="of the whole pod",
+        ),
+        pytest.param(pod(container("0.0001")), (1, 1), id="rounded up"),
+        pytest.param(pod(container("1", "9E")), (1000, 2**40), id="huge"),
+        pytest.param(pod(container("many", "-1")), (0, 0), id="no quantity"),
+    ],
+)
+def test_cpus(of: Pod, expected: tuple[int, int]) -> None:
+    assert cpus_of(of) == PodCpus(*expected)
