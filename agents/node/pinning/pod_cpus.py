@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
@@ -20,21 +20,33 @@ class PodCpus(NamedTuple):
     """CPUs of a pod, in thousandths."""
 
     requested: int
-    """what its containers request that run together"""
+    """what its containers request that run together, at the time that they request most"""
     least: int
     """what it is to be able to use: limits where there are some, requests elsewhere"""
 
 
 def cpus_of(pod: Pod) -> PodCpus:
     """Return the CPUs of a pod; what cannot be read counts as none, for the API server refuses it."""
-    sidecars = (each for each in pod.spec.init_containers if each.restart_policy == "Always")
-    together = [each.resources for each in (*pod.spec.containers, *sidecars)]
-    pairs = [_of(each.requests, each.limits) for each in together]
-    requested, least = sum(each.requested for each in pairs), sum(each.least for each in pairs)
+    requested = least = 0
+    for requested_then, least_then in _at_a_time(pod):
+        requested, least = max(requested, requested_then), max(least, least_then)
     if pod.spec.resources is not None:
         whole = _of(pod.spec.resources.requests, pod.spec.resources.limits)
         requested, least = whole.requested or requested, whole.least or least
     return PodCpus(min(requested, _MOST), min(max(requested, least), _MOST))
+
+
+def _at_a_time(pod: Pod) -> Iterator[PodCpus]:
+    """CPUs while each init container runs, beside the sidecars before it, and then: as placement counts requests."""
+    sidecars = PodCpus(0, 0)
+    for each in pod.spec.init_containers:
+        own = _of(each.resources.requests, each.resources.limits)
+        together = PodCpus(sidecars.requested + own.requested, sidecars.least + own.least)
+        yield together
+        if each.restart_policy == "Always":
+            sidecars = together
+    later = [sidecars, *(_of(each.resources.requests, each.resources.limits) for each in pod.spec.containers)]
+    yield PodCpus(sum(each.requested for each in later), sum(each.least for each in later))
 
 
 def _of(requests: Mapping[str, object], limits: Mapping[str, object]) -> PodCpus:

@@ -30,9 +30,29 @@ def pod(*containers: dict[str, Any], **spec: Any) -> Pod:
         pytest.param(pod(container(None, "2")), (2000, 2000), id="a limit alone is a request"),
         pytest.param(pod(container("2", "1")), (2000, 2000), id="a limit that is less"),
         pytest.param(
-            pod(container("1"), initContainers=[container("8"), container("500m", restartPolicy="Always")]),
+            pod(container("1"), initContainers=[container("500m", restartPolicy="Always")]),
             (1500, 1500),
-            id="of init containers sidecars alone",
+            id="sidecars run beside them",
+        ),
+        pytest.param(
+            pod(
+                container("1", "3"),
+                initContainers=[container("1", "5"), container("4"), container("2", restartPolicy="Always")],
+            ),
+            (4000, 5000),
+            id="an init container that takes more than what runs later",
+        ),
+        pytest.param(
+            pod(
+                container("1"),
+                initContainers=[
+                    container("500m", restartPolicy="Always"),
+                    container("8"),
+                    container("2", restartPolicy="Always"),
+                ],
+            ),
+            (8500, 8500),
+            id="an init container beside the sidecars before it",
         ),
         pytest.param(
             pod(container("1", "1"), resources={"requests": {"cpu": "3"}, "limits": {"cpu": "5"}}),
