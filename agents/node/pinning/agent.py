@@ -68,7 +68,7 @@ class PinningAgent:
         self._patience = Patience(PATIENCE_SECONDS)
         self._asked: tuple[Machine, Wanted] | None = None
         self._wishes: tuple[PodWish, ...] = ()
-        self._kept: dict[str, tuple[int, int]] | None = None
+        self._kept: dict[str, frozenset[int]] | None = None
         self._last = time.monotonic()
         self._followed: dict[str, Reflector[Any]] = {
             "pods": self._pods,
@@ -166,9 +166,7 @@ class PinningAgent:
             before=self._kept if self._kept is not None else kept_caches(_status(there)),
         )
         if there is not None and machine is not _UNKNOWN:
-            self._kept = {
-                w.uid: (w.socket, w.cache) for w in found.pods if w.socket is not None and w.cache is not None
-            }
+            self._kept = {wish.uid: wish.cpus for wish in found.pods if wish.cache is not None}
         # A round that sees the same object knows that nothing is new: most changes are no news here, as bookmarks, the
         # status that was written, and profiles of workloads that run elsewhere.
         self._wishes = self._wishes if found.pods == self._wishes else found.pods

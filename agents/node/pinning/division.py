@@ -8,7 +8,7 @@ disturb each other have cores of their own, with all SMT siblings of a core.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import combinations
 from typing import Final, NamedTuple
@@ -82,7 +82,7 @@ def divide(
     socket: Socket,
     tenants: Sequence[Tenant],
     division: Division,
-    before: Mapping[str, int],
+    before: Mapping[str, frozenset[int]],
 ) -> dict[str, Part]:
     """Return what each pod has of its socket, by UID.
 
@@ -91,7 +91,8 @@ def divide(
         socket: the socket.
         tenants: its pods, those first that came first.
         division: how far it is divided.
-        before: place of the cache that a pod was kept to on this socket, by UID; it stays there unless fewer suffer.
+        before: CPUs of a cache, or some of them, that a pod was kept to, by UID; it stays there unless fewer suffer.
+            Places are not the same any more once another cache has no CPU online.
     """
     caches = divided_caches(machine, socket) if division is not Division.SOCKET else ()
     places = _dealt(caches, tenants, before) if caches else {}
@@ -113,14 +114,14 @@ def _cores(machine: Machine, cpus: frozenset[int]) -> list[frozenset[int]]:
 
 
 def _dealt(
-    caches: Sequence[frozenset[int]], tenants: Sequence[Tenant], before: Mapping[str, int]
+    caches: Sequence[frozenset[int]], tenants: Sequence[Tenant], before: Mapping[str, frozenset[int]]
 ) -> dict[str, int | None]:
     """Place of each pod's cache: where it was, else by the pairing rules; then changed as long as fewer suffer."""
     room = _Room([_MILLI * len(cpus) for cpus in caches])
     dealt: dict[str, int | None] = {}
     for each in tenants:
-        place = before.get(each.uid)
-        if place is not None and 0 <= place < len(caches) and room.fits(each, place):
+        place = _most_of(caches, before.get(each.uid, frozenset()))
+        if place is not None and room.fits(each, place):
             room.add(each, place)
             dealt[each.uid] = place
     for each in tenants:
@@ -136,6 +137,13 @@ def _dealt(
             break
         dealt.update({tenant.uid: place for tenant, place in moves.items()})
     return dealt
+
+
+def _most_of(caches: Sequence[frozenset[int]], cpus: frozenset[int]) -> int | None:
+    """Place of the cache with the most of some CPUs; None where none has any."""
+    shared = [len(cache & cpus) for cache in caches] if cpus else [0]
+    most = max(shared)
+    return shared.index(most) if most else None
 
 
 class _Room:
@@ -162,13 +170,20 @@ class _Room:
 
         By classes: of pods of one class in a cache the first that fits stands for all, of a few.
         """
-        counts = [Counter(each) for each in self.classes()]
         firsts = [_by_class(there) for there in self._there]
+        presses = [_pressing(there) for there in self._there]
+        relief = [
+            max((there[letter] - _PRESSING[letter][letter] for letter in present), default=0)
+            for there, present in zip(presses, firsts, strict=True)
+        ]
         best: tuple[int, tuple[tuple[Tenant, int, int], ...]] = 0, ()
-        for one, other in combinations(range(len(counts)), 2):
+        for one, other in combinations(range(len(firsts)), 2):
+            # No more can be won than what goes with those that leave: most pairs of caches need no look.
+            if relief[one] + relief[other] <= best[0]:
+                continue
             for mine, ours in (*firsts[one].items(), _NOBODY):
                 for theirs, others in (*firsts[other].items(), _NOBODY):
-                    gain = _gain(counts[one], counts[other], mine, theirs)
+                    gain = _gain(presses[one], presses[other], mine, theirs)
                     if gain > best[0] and (moves := self._moves(one, ours, other, others)):
                         best = gain, moves
         for tenant, from_place, _ in best[1]:
@@ -192,8 +207,10 @@ class _Room:
         return ()
 
 
-_Counts = Counter[InterferenceClass]
+_Pressing = dict[InterferenceClass, int]
 _NOBODY: Final[tuple[None, list[Tenant]]] = None, []
+_PRESSING: Final = {one: {other: victims(one, other) for other in InterferenceClass} for one in InterferenceClass}
+"""Who suffers of two classes in one cache: 0, 1 or both."""
 
 
 def _by_class(there: Mapping[Tenant, None]) -> dict[InterferenceClass, list[Tenant]]:
@@ -205,22 +222,25 @@ def _by_class(there: Mapping[Tenant, None]) -> dict[InterferenceClass, list[Tena
     return found
 
 
-def _suffering(counts: _Counts) -> int:
-    """How many suffer in a cache, each as often as there is a pod that it suffers from."""
-    pairs = sum(counts[one] * counts[other] * victims(one, other) for one, other in combinations(counts, 2))
-    return pairs + sum(count * (count - 1) // 2 * victims(each, each) for each, count in counts.items())
+def _pressing(there: Iterable[Tenant]) -> _Pressing:
+    """How many more suffer, by class of one more pod, each as often as there is a pod that it suffers from."""
+    counts = Counter(each.interference_class for each in there)
+    return {
+        letter: sum(pressing[other] * count for other, count in counts.items())
+        for letter, pressing in _PRESSING.items()
+    }
 
 
-def _gain(one: _Counts, other: _Counts, mine: InterferenceClass | None, theirs: InterferenceClass | None) -> int:
+def _gain(one: _Pressing, other: _Pressing, mine: InterferenceClass | None, theirs: InterferenceClass | None) -> int:
     """By how much fewer suffer when a pod of a class in one changes places with one of another class in the other."""
     if mine is theirs:
         return 0
-    here, there = one.copy(), other.copy()
-    for letter, start, end in ((mine, here, there), (theirs, there, here)):
+    gain = 0
+    for letter, start, end in ((mine, one, other), (theirs, other, one)):
         if letter is not None:
-            start[letter] -= 1
-            end[letter] += 1
-    return _suffering(one) + _suffering(other) - _suffering(here) - _suffering(there)
+            gain += start[letter] - _PRESSING[letter][letter] - end[letter]
+    # Neither meets the one that it changes places with.
+    return gain + (2 * _PRESSING[mine][theirs] if mine and theirs else 0)
 
 
 def _own_cores(cores: Sequence[frozenset[int]], tenants: Sequence[Tenant]) -> dict[str, frozenset[int]]:
@@ -228,13 +248,12 @@ def _own_cores(cores: Sequence[frozenset[int]], tenants: Sequence[Tenant]) -> di
 
     Nobody where cores have no siblings, or are too few for what each is to be able to use.
     """
+    # A core whose sibling is offline may be anybody's: each is reckoned with no more than such cores have.
     threads = min(map(len, cores), default=1)
-    fighting = [
-        each
-        for each in tenants
-        if any(victims(each.interference_class, other.interference_class) for other in tenants if other is not each)
-    ]
-    if threads < 2 or not 2 <= len(fighting) <= MOST_PARTED:
+    pressing = _pressing(tenants)
+    alone = {letter: _PRESSING[letter][letter] for letter in pressing}
+    fighting = [each for each in tenants if pressing[each.interference_class] > alone[each.interference_class]]
+    if max(map(len, cores), default=1) < 2 or not 2 <= len(fighting) <= MOST_PARTED:
         return {}
     least = [max(1, -(-each.least // (_MILLI * threads))) for each in fighting]
     if sum(least) > len(cores):

@@ -80,9 +80,9 @@ def status_of(found: Found, previous: SocketStatusStatus, now: datetime) -> Sock
     )
 
 
-def kept_caches(status: SocketStatusStatus) -> dict[str, tuple[int, int]]:
-    """Return number of the socket, and place of the cache there, that each pod was kept to, by UID."""
-    return {pod.uid: (pod.socket, pod.cache) for pod in status.pods if pod.socket is not None and pod.cache is not None}
+def kept_caches(status: SocketStatusStatus) -> dict[str, frozenset[int]]:
+    """Return the CPUs, all of one cache, that each pod was kept to, by UID."""
+    return {pod.uid: pod.cpus for pod in status.pods if pod.cache is not None and pod.cpus}
 
 
 def _pod(state: PodState, found: Found, before: PodReport | None, now: datetime) -> PodReport:

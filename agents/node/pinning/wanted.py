@@ -146,7 +146,7 @@ def wanted(
     profiled: Callable[[Pod], InterferenceClass | None] = lambda _: None,
     memory: bool = False,
     division: Division = Division.CORES,
-    before: Mapping[str, tuple[int, int]] = MappingProxyType({}),
+    before: Mapping[str, frozenset[int]] = MappingProxyType({}),
 ) -> Wanted:
     """Return what is to be on a node.
 
@@ -159,7 +159,7 @@ def wanted(
         profiled: class that a WorkloadProfile states of a pod; it counts for one whose label states none.
         memory: whether pods are to use memory of their socket's NUMA nodes alone.
         division: how far a socket is divided among its pods.
-        before: number of the socket, and place of the cache there, that a pod was kept to, by UID.
+        before: CPUs of a cache, or some of them, that a pod was kept to, by UID.
     """
     subject = f"{KIND} {node}"
     known = {pod.metadata.uid: pod for pod in pods}
@@ -265,7 +265,7 @@ def _parts(
     letters: Mapping[str, InterferenceClass | None],
     machine: Machine,
     division: Division,
-    before: Mapping[str, tuple[int, int]],
+    before: Mapping[str, frozenset[int]],
 ) -> dict[str, Part]:
     """What each pod has of its socket, by UID; those that were assigned first come first."""
     since = {assignment.uid: assignment.time or _LONG_AGO for assignment, _ in assignments}
@@ -276,8 +276,7 @@ def _parts(
             tenants.setdefault(socket, []).append(Tenant(uid, letter, *cpus_of(pods[uid])))
     found: dict[str, Part] = {}
     for socket, there in tenants.items():
-        kept = {uid: cache for uid, (number, cache) in before.items() if number == socket.number}
-        found |= divide(machine, socket, there, division, kept)
+        found |= divide(machine, socket, there, division, before)
     return found
 
 

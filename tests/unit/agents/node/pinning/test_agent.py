@@ -117,12 +117,14 @@ async def until(condition: Callable[[], bool]) -> None:
     ("told", "cache", "expected"),
     [
         pytest.param({}, 0, "0-1", id="the first that is empty"),
-        pytest.param({"socket": 0, "cache": 1}, 1, "2-3", id="where the agent before has kept it"),
-        pytest.param({"socket": 1, "cache": 1}, 0, "0-1", id="it was on another socket then"),
+        pytest.param({"socket": 0, "cache": 1, "cpus": "2-3"}, 1, "2-3", id="where the agent before has kept it"),
+        pytest.param({"socket": 0, "cpus": "2-3"}, 0, "0-1", id="by an agent that divided nothing"),
+        pytest.param({"socket": 1, "cache": 1, "cpus": "6-7"}, 0, "0-1", id="it was on another socket then"),
+        pytest.param({"socket": 0, "cache": 200}, 0, "0-1", id="it says what makes no sense"),
     ],
 )
 async def test_a_pod_is_kept_to_a_cache_of_its_socket(
-    machine: Path, told: dict[str, int], cache: int, expected: str
+    machine: Path, told: dict[str, Any], cache: int, expected: str
 ) -> None:
     write_sysfs(machine / "several", uniform(caches=2, cores=2))
     (machine / "sys").rename(machine / "before")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.node.pinning import division
 from agents.node.pinning.division import MOST_PARTED, Division, Part, Tenant, divide, divided_caches
 from agents.node.topology.machine import CoreType, LastLevelCache, Machine
 from berth.api.interference import InterferenceClass
@@ -36,7 +37,9 @@ def divided(
     division: Division = Division.CORES,
     before: dict[str, int] | None = None,
 ) -> dict[str, Part]:
-    return divide(machine, machine.sockets[0], pods, division, before or {})
+    caches = divided_caches(machine, machine.sockets[0])
+    had = {uid: caches[place] for uid, place in (before or {}).items()}
+    return divide(machine, machine.sockets[0], pods, division, had)
 
 
 def caches_of(parts: dict[str, Part]) -> list[int | None]:
@@ -188,9 +191,78 @@ def test_pods_change_caches_where_fewer_suffer_then() -> None:
     assert sorted(caches_of(parts), key=str) == [0, 0, 1, 1]
 
 
-@pytest.mark.parametrize("place", [-1, 4, 10**9])
-def test_a_cache_that_is_not_there_is_no_place_to_stay(place: int) -> None:
-    assert caches_of(divided(tenants("D"), before={"p0": place})) == [0]
+@pytest.mark.parametrize(
+    ("had", "cache"),
+    [
+        pytest.param(set(), 0, id="none"),
+        pytest.param({16, 17, 48}, 0, id="CPUs of another socket"),
+        pytest.param({10**9}, 0, id="CPUs that no machine has"),
+        pytest.param({9, 41}, 2, id="a core of a cache"),
+        pytest.param({3, 8, 9}, 2, id="of two caches"),
+        pytest.param({4, 5, 6, 7, 36, 37, 10**9}, 1, id="one that is offline by now"),
+    ],
+)
+def test_a_pod_stays_in_the_cache_of_the_cpus_that_it_had(had: set[int], cache: int) -> None:
+    assert caches_of(divide(SERVER, SERVER.sockets[0], tenants("D"), Division.CORES, {"p0": frozenset(had)})) == [cache]
+
+
+def test_pods_stay_on_their_cpus_when_another_cache_goes_offline() -> None:
+    pods = tenants("DADABC")
+    before = divided(pods, division=Division.CACHES)
+    first, *others = SERVER.last_level_caches
+    fewer = replace(
+        SERVER,
+        sockets=(replace(SERVER.sockets[0], cpus=SERVER.sockets[0].cpus - first.cpus), SERVER.sockets[1]),
+        last_level_caches=tuple(others),
+        cores=tuple(core for core in SERVER.cores if not core & first.cpus),
+    )
+    had = {uid: part.cpus for uid, part in before.items()}
+    after = divide(fewer, fewer.sockets[0], pods, Division.CACHES, had)
+    staying = {uid: cpus for uid, cpus in had.items() if cpus != first.cpus}
+    assert staying
+    assert {uid: after[uid].cpus for uid in staying} == staying
+
+
+def without(machine: Machine, *cpus: int) -> Machine:
+    """The same with some CPUs offline."""
+    gone = frozenset(cpus)
+    return replace(
+        machine,
+        sockets=tuple(replace(each, cpus=each.cpus - gone) for each in machine.sockets),
+        last_level_caches=tuple(replace(each, cpus=each.cpus - gone) for each in machine.last_level_caches),
+        cores=tuple(core - gone for core in machine.cores if core - gone),
+    )
+
+
+@pytest.mark.parametrize(
+    ("offline", "least", "parted"),
+    [
+        pytest.param([15], 1000, True, id="one sibling"),
+        pytest.param([7, 15], 1000, True, id="a core"),
+        pytest.param([15], 5000, False, id="too few for their limits where siblings are offline"),
+        pytest.param(range(8, 16), 1000, False, id="all siblings"),
+    ],
+)
+def test_cores_are_parted_where_some_siblings_are_offline(offline: list[int], least: int, parted: bool) -> None:
+    pods = [tenant("a", "D", least), tenant("b", "D", least)]
+    machine = without(uniform(cores=8, threads=2), *offline)
+    one, other = (part.cpus for part in divided(pods, machine).values())
+    assert (not one & other) == parted
+    assert parted or one == other == machine.sockets[0].cpus
+    assert min(len(one), len(other)) * 1000 >= least
+    assert all(core <= one or not core & one for core in machine.cores)
+
+
+def test_a_division_that_stays_weighs_few_exchanges(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = uniform(caches=16, cores=8, threads=2)
+    weighed: list[object] = []
+    monkeypatch.setattr(division, "_gain", lambda *each: weighed.append(each) or 0)
+    pods = tenants("DDDDDDDDDDDDDDDD" + "A" * 40, 100)
+    caches = divided_caches(machine, machine.sockets[0])
+    had = {each.uid: caches[at % 16] for at, each in enumerate(pods)}
+    parts = divide(machine, machine.sockets[0], pods, Division.CORES, had)
+    assert {uid: part.cpus for uid, part in parts.items()} == had
+    assert not weighed, "nobody suffers"
 
 
 CROWDS = st.lists(st.tuples(st.sampled_from("ABCD"), st.integers(0, 9), st.integers(0, 12)), max_size=14)
@@ -204,8 +276,8 @@ def test_what_holds_of_every_division(
     pods = [
         tenant(f"p{at}", letter, 1000 * asks, 1000 * max(asks, least)) for at, (letter, asks, least) in enumerate(crowd)
     ]
-    kept = {f"p{at}": place for at, place in before.items()}
     socket, caches = machine.sockets[0], divided_caches(machine, machine.sockets[0])
+    kept = {f"p{at}": (*caches, socket.cpus)[min(place, len(caches))] for at, place in before.items()}
     parts = divide(machine, socket, pods, division, kept)
     assert list(parts) == [each.uid for each in pods]
     for each in pods:

@@ -103,7 +103,7 @@ def test_a_pod_says_which_cache_it_is_kept_to() -> None:
     elsewhere = in_cache(pinned("big", "B", 0), 1, {1}, {0, 1})
     found = status(kept, elsewhere)
     assert [(pod.socket, pod.cache) for pod in found.pods] == [(0, 1), (0, None)]
-    assert kept_caches(found) == {"u-web": (0, 1)}
+    assert kept_caches(found) == {"u-web": {1}}
     assert kept_caches(SocketStatusStatus()) == {}
 
 

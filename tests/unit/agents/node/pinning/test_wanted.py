@@ -20,6 +20,7 @@ from tests.support.sysfs import uniform
 MACHINE = uniform(sockets=2, cores=2, threads=2)
 LARGE = uniform(sockets=2, caches=2, cores=4, threads=2)
 """Sockets of two caches of 8 CPUs."""
+CACHES = [each.cpus for each in LARGE.last_level_caches]
 CLASS = "berth.dev/interference-class"
 HASH = "ab12" * 8
 
@@ -302,8 +303,10 @@ def deal(*pods: Pod, machine: Machine = LARGE, **options: Any) -> list[tuple[int
     [
         pytest.param({}, [(0, 8), (1, 8), (0, 8)], id="each to a cache"),
         pytest.param({"division": Division.SOCKET}, [(None, 16)] * 3, id="unless that is not wanted"),
-        pytest.param({"before": {"u-a": (1, 1), "u-b": (1, 0)}}, [(1, 8), (0, 8), (0, 8)], id="where they were"),
-        pytest.param({"before": {"u-a": (0, 1), "u-b": (0, 0)}}, [(0, 8), (1, 8), (0, 8)], id="not on another socket"),
+        pytest.param({"before": {"u-a": CACHES[3], "u-b": CACHES[2]}}, [(1, 8), (0, 8), (0, 8)], id="where they were"),
+        pytest.param(
+            {"before": {"u-a": CACHES[1], "u-b": CACHES[0]}}, [(0, 8), (1, 8), (0, 8)], id="not on another socket"
+        ),
     ],
 )
 def test_pods_of_a_socket_are_kept_apart_in_it(options: dict[str, Any], expected: list[tuple[int | None, int]]) -> None:
