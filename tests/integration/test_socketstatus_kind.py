@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import yaml
 
-from berth.api.socketstatus import API_VERSION, CONDITION_PAIRED, CONDITION_PINNED, KIND
-from hack.harness.cluster import Kubectl
+from agents.node.pinning.status_writer import REPEAT_SECONDS, StatusWriter
+from berth.api.socketstatus import (
+    API_VERSION,
+    CONDITION_PAIRED,
+    CONDITION_PINNED,
+    KIND,
+    PodReport,
+    SocketReport,
+    SocketStatusStatus,
+)
+from berth.kube.client import ApiClient
+from berth.kube.connection import load_connection
+from hack.harness.cluster import REPOSITORY, Kubectl
+from hack.localcluster import LocalCluster
 
 POD = {"uid": "5f0c", "namespace": "shop", "name": "report-1"}
 SOCKET: dict[str, Any] = {"socket": 0, "cpus": "0-3,8-11", "cpuCount": 8}
@@ -93,3 +108,40 @@ def test_assignments_that_are_refused(
 def test_reports_that_are_refused(kubectl: Kubectl, node: str, status: dict[str, Any], text: str) -> None:
     with pytest.raises(Exception, match=text):
         report(kubectl, node, status)
+
+
+def before_caches() -> dict[str, Any]:
+    """The definition of before caches were told."""
+    crd: dict[str, Any] = yaml.safe_load((REPOSITORY / "crds" / "berth.dev_socketstatuses.yaml").read_text())
+    (version,) = crd["spec"]["versions"]
+    status = version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    del status["sockets"]["items"]["properties"]["pinnedCaches"], status["pods"]["items"]["properties"]["cache"]
+    return crd
+
+
+async def test_an_agent_tells_a_definition_of_before_what_it_has_fields_for(
+    fresh_cluster: Callable[..., LocalCluster],
+) -> None:
+    cluster = fresh_cluster(crds=False, kwok=False)
+    kubectl = Kubectl(cluster, "default")
+    cluster.kubectl("create", "-f", "-", input=json.dumps(before_caches()))
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/socketstatuses.berth.dev")
+    kubectl.apply({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "n"}})
+    socket = SocketReport(socket=0, cpus=frozenset({0, 1, 2, 3}), cpu_count=4, pinned_caches=2)
+    pod = PodReport(uid="5f0c", namespace="shop", name="report-1", cache=1)
+    status = SocketStatusStatus(socket_count=1, sockets=(socket,), pods=(pod,))
+    async with ApiClient(await load_connection(kubeconfig=str(cluster.kubeconfig)), retries=0) as client:
+        writer = StatusWriter(client, "n")
+        await writer.write(status, 0.0)
+        found = kubectl.get("sst", "n")["status"]
+        assert (found["sockets"][0]["cpus"], found["pods"]) == ("0-3", [POD])
+        assert "pinnedCaches" not in found["sockets"][0]
+        crd = str(REPOSITORY / "crds" / "berth.dev_socketstatuses.yaml")
+        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", crd)
+
+        async with asyncio.timeout(60):
+            for attempt in itertools.count(1):
+                await writer.write(status, attempt * REPEAT_SECONDS)
+                found = kubectl.get("sst", "n")["status"]
+                if (found["sockets"][0].get("pinnedCaches"), found["pods"][0].get("cache")) == (2, 1):
+                    break

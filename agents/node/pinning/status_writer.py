@@ -5,12 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
+import structlog
+
 from berth.api.labels import BERTH_GROUP
 from berth.api.socketstatus import API_VERSION, KIND, PLURAL, SocketStatusStatus
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.objects import CustomObject
 from berth.kube.resources import NODES, Resource
+
+log = structlog.get_logger(__name__)
 
 FIELD_MANAGER: Final = "berth-pinning"
 """Who owns the fields of the status."""
@@ -22,6 +26,8 @@ REPEAT_SECONDS: Final = 300.0
 """Greatest: the time of the last write says that the agent works."""
 LATE_SECONDS: Final = 60.0
 """How much later than that a write may come, as while the API server is away."""
+_NOT_DECLARED: Final = "field not declared in schema"
+"""What the API server says of a field that its definition of the kind does not have: it takes nothing of the rest."""
 
 
 class StatusWriter:
@@ -38,6 +44,8 @@ class StatusWriter:
         self._node = node
         self._written: SocketStatusStatus | None = None
         self._last = -REPEAT_SECONDS
+        self._old_definition = False
+        """whether the definition that is applied is of before caches were told"""
 
     def overdue(self, now: float) -> bool:
         """Return whether to write even if nothing has changed; `now` is in monotonic seconds."""
@@ -51,7 +59,8 @@ class StatusWriter:
             there: what the object says.
             now: monotonic seconds.
         """
-        same = self._written is not None and _alike(self._written, status) and _alike(there, status)
+        written, status = self._written, self._shown(status)
+        same = written is not None and _alike(self._shown(written), status) and _alike(there, status)
         return self.overdue(now) if same else now - self._last >= INTERVAL_SECONDS
 
     async def write(self, status: SocketStatusStatus, now: float) -> None:
@@ -61,15 +70,36 @@ class StatusWriter:
             berth.kube.errors.ApiError: the API server refuses it, or there is no such node.
             berth.kube.client.TRANSPORT_ERRORS: it cannot be reached.
         """
+        if self.overdue(now):
+            self._old_definition = False  # another one may have been applied
         self._last = now
         try:
-            await self._apply({"status": status.to_api()}, subresource="status")
+            await self._tell(status)
+        except ApiError as error:
+            if self._old_definition or _NOT_DECLARED not in error.message:
+                raise
+            self._old_definition = True
+            log.warning("caches not told", problem="the definition of SocketStatus is older than the agent; apply it")
+            await self._tell(status)
+        self._written = status
+
+    def _shown(self, status: SocketStatusStatus) -> SocketStatusStatus:
+        """As much of a status as the definition has fields for, as far as that is known."""
+        if not self._old_definition:
+            return status
+        sockets = tuple(each.model_copy(update={"pinned_caches": None}) for each in status.sockets)
+        pods = tuple(each.model_copy(update={"cache": None}) for each in status.pods)
+        return status.model_copy(update={"sockets": sockets, "pods": pods})
+
+    async def _tell(self, status: SocketStatusStatus) -> None:
+        body = {"status": self._shown(status).to_api()}
+        try:
+            await self._apply(body, subresource="status")
         except ApiError as error:
             if not error.not_found:
                 raise
             await self._apply({}, owner=await self._owner())
-            await self._apply({"status": status.to_api()}, subresource="status")
-        self._written = status
+            await self._apply(body, subresource="status")
 
     async def _apply(
         self, body: dict[str, Any], *, subresource: str | None = None, owner: dict[str, Any] | None = None

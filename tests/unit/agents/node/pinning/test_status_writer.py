@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agents.node.pinning.status_writer import INTERVAL_SECONDS, LATE_SECONDS, REPEAT_SECONDS, StatusWriter, told_lately
-from berth.api.socketstatus import SocketStatusStatus
+from berth.api.socketstatus import PodReport, SocketReport, SocketStatusStatus
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
-from tests.support.api_server import Answer, Request, api_server, refusal
+from tests.support.api_server import Answer, ApiServer, Request, api_server, refusal
 
 STATUS = SocketStatusStatus(socket_count=2, pinned="1/1", time=datetime(2026, 1, 31, tzinfo=UTC))
 LATER = STATUS.model_copy(update={"time": datetime(2026, 2, 1, tzinfo=UTC)})
@@ -85,6 +85,61 @@ async def test_a_refusal_is_the_callers_business_and_is_not_repeated_at_once() -
                 await writer.write(STATUS, 10.0)
             assert not writer.due(STATUS, SocketStatusStatus(), 10.0 + INTERVAL_SECONDS - 0.1)
             assert writer.due(STATUS, SocketStatusStatus(), 10.0 + INTERVAL_SECONDS)
+
+
+class OldDefinition:
+    """An API server whose definition of the kind has no caches, until another one is applied."""
+
+    def __init__(self) -> None:
+        self.replaced = False
+
+    def __call__(self, request: Request) -> Answer:
+        if self.replaced or b"pinnedCaches" not in request.body:
+            return Answer(200, {})
+        text = (
+            "failed to create typed patch object: .status.sockets[socket=0].pinnedCaches: field not declared in schema"
+        )
+        return refusal(500, "", text)
+
+
+DIVIDED = STATUS.model_copy(
+    update={
+        "sockets": (SocketReport(socket=0, cpus=frozenset({0, 1}), cpu_count=2, pinned_caches=2),),
+        "pods": (PodReport(uid="u", namespace="shop", name="web", cache=1),),
+    }
+)
+
+
+def told(server: ApiServer) -> list[tuple[object, object]]:
+    """Numbers of caches, and caches of pods, that were written."""
+    bodies = [json.loads(request.body)["status"] for request in server.requests]
+    return [(body["sockets"][0].get("pinnedCaches"), body["pods"][0].get("cache")) for body in bodies]
+
+
+async def test_a_definition_of_before_is_told_what_it_has_fields_for() -> None:
+    definition = OldDefinition()
+    with api_server(definition) as server:
+        async with ApiClient(server.connection(), retries=0) as client:
+            writer = StatusWriter(client, "n1")
+            await writer.write(DIVIDED, 0.0)
+            assert told(server) == [(2, 1), (None, None)]
+            there = SocketStatusStatus.model_validate(json.loads(server.requests[-1].body)["status"])
+            assert not writer.due(DIVIDED, there, INTERVAL_SECONDS), "what it has no fields for is nothing new"
+            assert writer.due(DIVIDED.model_copy(update={"pinned": "0/1"}), there, INTERVAL_SECONDS)
+            await writer.write(DIVIDED, INTERVAL_SECONDS)
+            assert told(server)[2:] == [(None, None)], "it is not asked each time"
+            definition.replaced = True
+            await writer.write(DIVIDED, INTERVAL_SECONDS + REPEAT_SECONDS)
+            assert told(server)[3:] == [(2, 1)], "but now and then"
+            assert not writer.due(DIVIDED, DIVIDED, 2 * INTERVAL_SECONDS + REPEAT_SECONDS)
+
+
+async def test_a_definition_that_lacks_other_fields_refuses() -> None:
+    with api_server(lambda _: refusal(500, "", ".status.pinned: field not declared in schema")) as server:
+        async with ApiClient(server.connection(), retries=0) as client:
+            with pytest.raises(ApiError, match="not declared"):
+                await StatusWriter(client, "n1").write(DIVIDED, 0.0)
+    assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize(
