@@ -24,7 +24,7 @@ PLURAL: Final = "socketstatuses"
 """Resource name in API paths."""
 
 CONDITION_PINNED: Final = "Pinned"
-"""True when every assigned pod that runs has the CPUs of its socket, and no others."""
+"""True when every assigned pod that runs has the CPUs of its socket, or its part of them, and no others."""
 REASON_UNABLE: Final = "Unable"
 """Reason of `Pinned` where nothing can be pinned at all, or the agent has ended."""
 CONDITION_DRIFTED: Final = "Drifted"
@@ -199,7 +199,7 @@ class SocketStatusStatus(ApiModel):
     pinned: str | None = Field(
         default=None,
         max_length=16,
-        description="Pods with the CPUs of their socket, of those with a class, such as 3/4, for kubectl get.",
+        description="Pods with the CPUs of their socket, or their part of them, of those with a class, such as 3/4.",
     )
     violations: Int32 | None = Field(
         default=None, ge=0, description="Pairs of pods on one socket whose classes do not fit together."
@@ -219,9 +219,9 @@ class SocketStatusStatus(ApiModel):
     conditions: tuple[Condition, ...] = Field(
         default=(),
         description=(
-            "State of the node. Pinned: assigned pods have the CPUs of their socket. Drifted: somebody else changes "
-            "them. ObserveOnly: the agent changes nothing. TopologyUnknown: the sockets cannot be told. Paired: no two "
-            "pods on one socket disturb each other."
+            "State of the node. Pinned: assigned pods have the CPUs of their socket, or their part of them. Drifted: "
+            "somebody else changes them. ObserveOnly: the agent changes nothing. TopologyUnknown: the sockets cannot "
+            "be told. Paired: no two pods on one socket disturb each other."
         ),
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )

@@ -157,7 +157,9 @@ def _pinned(found: Found) -> ConditionUpdate:
         return ConditionUpdate(CONDITION_PINNED, False, "TopologyUnknown", listed)
     if len(pinned) < len(assigned):
         return ConditionUpdate(CONDITION_PINNED, False, "ObserveOnly" if found.observe else "NotInEffect", listed)
+    parted = any(state.wish.cpus != state.wish.socket_cpus for state in assigned)
     told = f"{counted(len(assigned), 'pod')} assigned, each with the CPUs of its socket"
+    told += ", or its part of them" if parted else ""
     reason = "BadInput" if found.problems else "InEffect" if assigned else "NothingAssigned"
     return ConditionUpdate(CONDITION_PINNED, True, reason, f"{told}; {listed}" if listed else told)
 

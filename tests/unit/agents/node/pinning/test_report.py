@@ -35,6 +35,7 @@ def state(
         interference_class=InterferenceClass(stated) if stated else None,
         socket=socket,
         cpus=cpus,
+        socket_cpus=cpus,
     )
     effective = MACHINE.online if has is None else MACHINE.sockets[has].cpus
     findings = {"c": (Finding.NONE, "")} if findings is None else findings
@@ -125,6 +126,14 @@ def test_times_stay_while_nothing_changes() -> None:
     [
         pytest.param([], {}, True, "NothingAssigned", "0 pods assigned", id="nothing assigned"),
         pytest.param([pinned("a", "A", 0)], {}, True, "InEffect", "1 pod assigned, each with the CPUs", id="pinned"),
+        pytest.param(
+            [pinned("a", "A", 0), in_cache(pinned("b", "B", 0), 1, {1}, {1})],
+            {},
+            True,
+            "InEffect",
+            "2 pods assigned, each with the CPUs of its socket, or its part of them",
+            id="pinned to a part",
+        ),
         pytest.param(
             [pinned("a", "A", 0)],
             {"problems": (Problem("Pod shop/b", "no class"),)},
