@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -52,12 +53,14 @@ def profiles(*, agreeing: bool) -> list[CustomObject]:
 
 @dataclass
 class Node:
-    """A node of sockets on which pods of 1 CPU come and go."""
+    """A node of sockets on which pods come and go."""
 
     sockets: int
     cpus: int
     repairing: bool
     profiles: tuple[CustomObject, ...] = ()
+    caches: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = (1000,)
     table: SocketTable = field(default_factory=SocketTable)
     pods: list[str] = field(default_factory=list)
     moved_by_placement: int = 0
@@ -66,7 +69,7 @@ class Node:
     come: int = 0
 
     def __post_init__(self) -> None:
-        self.table.update_node(status("n", cpus=[self.cpus] * self.sockets))
+        self.table.update_node(status("n", cpus=[self.cpus] * self.sockets, caches=self.caches))
         for profile in self.profiles:
             self.table.profiles.update(profile)
         self.choice = SocketChoice(self.table)
@@ -80,7 +83,7 @@ class Node:
         owner = f"default/Deployment/w{'ABCD'.index(letter) + 4 * (self.come % 2)}"
         workload = self.table.workload(InterferenceClass(letter), owner)
         assert workload is not None
-        self.table.add(uid, "n", Resident(workload, 1000))
+        self.table.add(uid, "n", Resident(workload, self.sizes[self.come % len(self.sizes)]))
         self.choice.choose(uid, InterferencePolicy.LEAST_SLOWDOWN)
         self.table.confirm(uid)
         self.pods.append(uid)
@@ -96,8 +99,9 @@ class Node:
         """Whether an exchange is due; all are carried out that are, where somebody does."""
         seats = {uid: seat for uid, seat in self.table.seats("n").items() if seat.socket is not None}
         uids = list(seats)
-        pods = [Seated(seats[uid].resident.workload, 1000, seats[uid].socket or 0) for uid in uids]
-        found = best_exchange(pods, [1000 * self.cpus] * self.sockets, self.table.profiles.model, EVER, NOW)
+        pods = [Seated(*seats[uid].resident, seats[uid].socket or 0) for uid in uids]
+        capacities, model = [1000 * self.cpus] * self.sockets, self.table.profiles.model
+        found = best_exchange(pods, capacities, model, EVER, NOW, caches=self.caches)
         if found is None:
             return False
         if self.repairing:
@@ -108,15 +112,13 @@ class Node:
         return True
 
 
-def lived(
-    sockets: int, cpus: int, mix: tuple[int, ...], *, repairing: bool, profiles: tuple[CustomObject, ...]
-) -> list[Node]:
-    """Nodes after some coming and going."""
+def lived(sockets: int, cpus: int, mix: tuple[int, ...], *, most: int = 0, **options: Any) -> list[Node]:
+    """Nodes after some coming and going, of as many pods at most as there are CPUs, or of `most`."""
     nodes = []
     for seed in range(12):
-        chance, node = random.Random(seed), Node(sockets, cpus, repairing, profiles)
+        chance, node = random.Random(seed), Node(sockets, cpus, **options)
         for _ in range(EVENTS):
-            if node.pods and (chance.random() < 0.45 or len(node.pods) == sockets * cpus):
+            if node.pods and (chance.random() < 0.45 or len(node.pods) == (most or sockets * cpus)):
                 node.goes(chance.choice(node.pods))
             else:
                 node.comes(chance.choices("ABCD", mix)[0])
@@ -145,3 +147,29 @@ def test_they_are_of_one_mind(known: tuple[CustomObject, ...], sockets: int, cpu
     assert sum(node.moved_by_placement for node in both) <= 1.2 * sum(node.moved_by_placement for node in alone), (
         "and placement moves hardly more pods because others were moved before"
     )
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        pytest.param(BY_CLASS, id="by class"),
+        pytest.param(AGREEING, id="measured"),
+        pytest.param(ANY, id="any slowdowns"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("cpus", "caches", "sizes", "most"),
+    [
+        pytest.param(4, (2, 2), (1000,), 8, id="few pods"),
+        pytest.param(8, (2, 2), (1000,), 16, id="more pods"),
+        pytest.param(8, (1, 4), (1000,), 16, id="sockets that differ"),
+        pytest.param(8, (4, 4), (500, 3000, 1000), 8, id="some too large for a cache"),
+        pytest.param(16, (8, 2), (0, 3000, 100), 24, id="many of any size"),
+    ],
+)
+def test_they_are_of_one_mind_where_sockets_have_several_caches(
+    known: tuple[CustomObject, ...], cpus: int, caches: tuple[int, ...], sizes: tuple[int, ...], most: int
+) -> None:
+    nodes = lived(2, cpus, (1, 1, 1, 1), most=most, repairing=True, profiles=known, caches=caches, sizes=sizes)
+    assert sum(node.due_after_coming for node in nodes) == 0, "what placement has just paired is left"
+    assert sum(node.moved_by_exchange for node in nodes) > 0
