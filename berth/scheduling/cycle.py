@@ -22,7 +22,7 @@ from berth.scheduling.group_summary import group_summary
 from berth.scheduling.messages import Message
 from berth.scheduling.planner import Planner
 from berth.scheduling.planning import Attempt, Planning, PlanUnderWay
-from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.queue import FLUSH_AFTER, SchedulingQueue
 from berth.scheduling.queue_entry import POD, EntryKey, QueueEntry, Told, pod_order
 from berth.scheduling.settling import SettlingWindow, settled
 from berth.scheduling.single import workload_of
@@ -117,7 +117,7 @@ class SchedulingCycle:
             attempt = self._begin(entry)
             if attempt is None:
                 return
-            if self._waits(attempt):
+            if self._hears(attempt) or self._waits(attempt):
                 self._listener.attempted(entry.key.kind, "waiting")
                 return
             entry.told = Told()
@@ -204,6 +204,22 @@ class SchedulingCycle:
             group=group,
             waited=self._cache.clock() - entry.first_seen,
         )
+
+    def _hears(self, attempt: Attempt) -> bool:
+        """Whether LatencyPolicies of pods have to be read first, as those say where a pod is awaited.
+
+        That is waited for once. Pods that came meanwhile are for a later plan: they may come for ever.
+        """
+        entry, unheard = attempt.entry, self._cache.state.user_latency.unheard
+        if not unheard and not entry.unheard:
+            return False
+        came = unheard & entry.pods.keys()
+        heard = [pod for pod in attempt.pods if pod.metadata.uid not in came]
+        awaited = entry.unheard & came or (set() if entry.unheard and heard else came)
+        entry.unheard, attempt.pods[:] = frozenset(awaited), heard
+        if came:
+            self._queue.retry_at(entry, self._cache.clock() + FLUSH_AFTER, keeps_age=bool(awaited))
+        return bool(awaited)
 
     def _waits(self, attempt: Attempt) -> bool:
         """Whether a group is to be waited for, or its members; says so, and what is wrong with the group."""

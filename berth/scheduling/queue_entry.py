@@ -129,6 +129,8 @@ class QueueEntry:
     """monotonic time at which it became active"""
     keeps_age: bool = False
     """is as old as before when it becomes active again"""
+    unheard: frozenset[str] = frozenset()
+    """waiting pods, by uid, that it waits for until their LatencyPolicies have been read"""
     told: Told = field(default_factory=Told)
     """why it waits, as its pods have been told"""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from berth.scheduling.cache.node_changes import NodeChange
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration, parse_configuration
 from berth.scheduling.cycle import SchedulingCycle
 from berth.scheduling.queue import SchedulingQueue
+from berth.scheduling.queue_entry import EntryKey
 from berth.scheduling.settling import SettlingWindow
 from controllers.placement.allocation_writer import AllocationWriter
 from controllers.placement.binder import Binder
@@ -118,7 +120,15 @@ class PlacementController:
         self._link_reports: LinkReports | None = None
         if any(profile.check_risk_node_bandwidth is not None for profile in self.configuration.profiles):
             self._link_reports = LinkReports(client, self.cache.link_use, deferring=self.planning.deferring)
-        self._latency_policies = LatencyPolicies(client, state.user_latency, deferring=self.planning.deferring)
+        self._latency_policies = LatencyPolicies(
+            client,
+            state.user_latency,
+            schedulers=schedulers,
+            heard=self._heard,
+            deferring=self.planning.deferring,
+            idle=self.planning.idle,
+        )
+        self.watches["pods"].add_handler(self.planning.deferring(self._latency_policies.on_pod, "pods"))
         self.binding = BindingCycle(
             self.cache,
             self.queue,
@@ -158,6 +168,12 @@ class PlacementController:
     def _refusal(self, pod: Pod, change: NodeChange) -> tuple[str, str] | None:
         return self.cycle.refusal(pod, change)
 
+    def _heard(self, pods: Iterable[Pod]) -> None:
+        """The LatencyPolicies of pods have been read."""
+        for pod in pods:
+            self.queue.activate(EntryKey.of(pod, self.cache.members.group_of(pod.metadata.uid)))
+        self._changed.set()
+
     async def _synced(self) -> None:
         """Wait until every watch has listed its objects."""
         for watch in self.watches.values():
@@ -173,10 +189,13 @@ class PlacementController:
         await self._synced()
         if self._sockets is not None:
             await self._sockets.asked()
+        await self._latency_policies.asked()
         freeze_objects()
         for entry in self.queue.entries():
             # What was there before can be planned at once, in the order that `berth plan` says.
             entry.last_came = -math.inf
+            for pod in entry.pods.values():
+                self._latency_policies.came(pod)  # they were listed before the policies, or after
         state = self.cache.state
         log.info("placing", nodes=state.node_count, pods=state.pod_count, waiting=len(self.queue))
         while True:

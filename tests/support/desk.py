@@ -64,6 +64,7 @@ class Desk:
         self.cache, self.queue = self.controller.cache, self.controller.queue
         self.volumes = self.controller._volumes
         self.controller.cycle._settling = None  # no network data is on its way here
+        self.controller._latency_policies.watch.tried.set()
         for number in (1, 2):
             self.see("nodes", zoned(f"n{number}"))
 

@@ -31,6 +31,8 @@ class UserLatencyTable:
         """Begin without any."""
         self._policies: dict[str, tuple[str, UserLatency]] = {}
         self._of_target: dict[str, list[str]] = {}
+        self.unheard: set[str] = set()
+        """waiting pods, by uid, since whose coming their policy was not read: they may be awaited on another node"""
 
     def __len__(self) -> int:
         """Return how many policies there are."""
@@ -38,12 +40,17 @@ class UserLatencyTable:
 
     def of(self, workload: str) -> UserLatency | None:
         """Return what is known for a workload; None where no policy is about it."""
+        key = self.first(workload)
+        return self._policies[key][1] if key is not None else None
+
+    def first(self, workload: str) -> str | None:
+        """Return the key of the policy that counts for a workload; None where there is none."""
         keys = self._of_target.get(workload)
-        return self._policies[keys[0]][1] if keys else None
+        return keys[0] if keys else None
 
     def update(self, obj: CustomObject) -> str | None:
         """A policy was added or changed; returns what is wrong with it, if it cannot be read."""
-        self.delete(obj)
+        self.forget(object_key(obj.metadata))
         try:
             policy = LatencyPolicy.parse(obj.document(api_version=API_VERSION, kind=KIND))
         except InvalidObjectError as error:
@@ -54,9 +61,8 @@ class UserLatencyTable:
         self._of_target[target] = sorted([*self._of_target.get(target, ()), key])
         return None
 
-    def delete(self, obj: CustomObject) -> None:
-        """A policy was deleted."""
-        key = object_key(obj.metadata)
+    def forget(self, key: str) -> None:
+        """A policy is gone."""
         found = self._policies.pop(key, None)
         if found is None:
             return

@@ -93,7 +93,7 @@ def test_a_weight_of_zero_switches_it_off(weights: dict[str, float]) -> None:
 def test_a_policy_that_goes_or_cannot_be_read_counts_for_nothing() -> None:
     made = lab(policy({"b": 20}))
     table = made.cache.state.user_latency
-    table.delete(policy({}))
+    table.forget("default/web")
     assert (len(table), table.of("default/Deployment/web")) == (0, None)
     assert table.update(policy({"b": 20})) is None
     broken = CustomObject.of({"metadata": {"name": "web", "namespace": "default"}, "spec": {}, "status": {}})

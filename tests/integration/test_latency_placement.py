@@ -1,0 +1,114 @@
+"""A pod that moves is placed where it is awaited by the placement controller itself, whatever its watches have shown.
+
+Between placement and the API server is a faulty network; users, meters and agents are played. Left out: what is decided
+by that (tests/unit/berth/scheduling/plugins/test_user_latency.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hack.harness.cluster import eventually
+from hack.harness.processes import ControllerProcess
+from hack.localcluster import LocalCluster
+from tests.support.faults import Fault, FaultProxy
+from tests.support.latency_stand import LatencyStand
+
+LIMITS = {"hardMaxLatency": 80, "softMaxLatency": 30}
+POLICIES = r"/apis/berth\.dev/v1alpha1/latencypolicies"
+ONE_POLICY = r"/apis/berth\.dev/v1alpha1/namespaces/[^/]+/latencypolicies/[^/]+"
+
+
+@pytest.fixture(scope="module")
+def lively(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A control plane of the module's own, with KWOK."""
+    return module_cluster()
+
+
+@pytest.fixture(scope="module")
+def controller(lively: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
+    """The latency controller, working."""
+    directory = tmp_path_factory.mktemp("controller")
+    arguments = ["--no-leader-elect", "--latency-listen", "127.0.0.1", "--latency-port", "0"]
+    with ControllerProcess.start(
+        ["latency"], kubeconfig=lively.kubeconfig, directory=directory, arguments=arguments
+    ) as process:
+        yield process.wait_ready()
+
+
+@contextmanager
+def placing(proxy: FaultProxy, directory: Path) -> Iterator[ControllerProcess]:
+    """A placement controller behind a faulty network."""
+    with ControllerProcess.start(
+        ["placement"], kubeconfig=proxy.kubeconfig, directory=directory, arguments=["--no-leader-elect"]
+    ) as process:
+        yield process.wait_ready()
+
+
+@contextmanager
+def far_away(cluster: LocalCluster) -> Iterator[LatencyStand]:
+    """A stand whose nearest node is the last that a scheduler would take by itself."""
+    with LatencyStand(cluster, {"a": 120, "b": 90, "c": 20}) as stand:
+        stand.places_pods = False
+        stand.stage.change_node("c", {"spec": {"taints": [{"key": "slow", "effect": "PreferNoSchedule"}]}})
+        for name in ("b", "c"):
+            stand.stage.change_node(name, {"spec": {"unschedulable": True}})
+        stand.want(**LIMITS)
+        yield stand
+
+
+def let_move(stand: LatencyStand) -> None:
+    for name in ("b", "c"):
+        stand.stage.change_node(name, {"spec": {"unschedulable": False}})
+
+
+@pytest.mark.usefixtures("controller")
+def test_a_watch_of_policies_that_says_nothing_leads_no_pod_astray(lively: LocalCluster, tmp_path: Path) -> None:
+    with FaultProxy(lively, directory=tmp_path) as proxy, far_away(lively) as stand:
+        proxy.add(Fault.SILENCE, method="GET", path=POLICIES)
+        with placing(proxy, tmp_path):
+            stand.deploy()
+            stand.wait_settled("a")
+            let_move(stand)
+            stand.wait_settled("c")
+            eventually(stand.outcomes, accept=["Confirmed"].__eq__, what="gain")
+            assert (max(stand.serving), stand.least()) == (2, 1)
+
+
+@pytest.mark.usefixtures("controller")
+def test_a_placement_controller_that_begins_anew_in_between_puts_it_there_too(
+    lively: LocalCluster, tmp_path: Path
+) -> None:
+    """A pod that waits for it is there before it has heard of any policy."""
+    with FaultProxy(lively, directory=tmp_path) as proxy, far_away(lively) as stand:
+        with placing(proxy, tmp_path):
+            stand.deploy()
+            stand.wait_settled("a")
+        let_move(stand)
+        eventually(stand.outcomes, accept=["Creating"].__eq__, what="move", timeout=120.0)
+        eventually(stand.places, accept=["", "a"].__eq__, what="a pod that waits")
+        listing = proxy.add(Fault.HOLD, method="GET", path=POLICIES)
+        with placing(proxy, tmp_path):
+            proxy.wait_hits(listing)
+            before = len(proxy.bindings)
+            proxy.release(listing)
+            stand.wait_settled("c")
+            eventually(stand.outcomes, accept=["Confirmed"].__eq__, what="gain")
+        assert next(each.node for each in proxy.bindings[before:]) == stand.stage.node("c")
+
+
+@pytest.mark.usefixtures("controller")
+def test_a_policy_that_cannot_be_read_keeps_no_pod_of_others_and_its_own_not_for_ever(
+    lively: LocalCluster, tmp_path: Path
+) -> None:
+    with FaultProxy(lively, directory=tmp_path) as proxy, far_away(lively) as stand, placing(proxy, tmp_path):
+        reading = proxy.add(Fault.ANSWER, method="GET", path=ONE_POLICY, status=500)
+        stand.deploy()
+        proxy.wait_hits(reading, 2)
+        stand.stage.witness()
+        assert stand.places() == [""]
+        stand.wait_settled("a")
