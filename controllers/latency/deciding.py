@@ -218,8 +218,12 @@ class Deciding:
         )
 
     def _pods(self, policy: LatencyPolicy) -> tuple[Pod, ...]:
-        found = self._staying(policy)
-        return tuple(Pod(pod.metadata.name, pod.spec.node_name, ready=is_ready(pod)) for pod in found)
+        """Pods of the workload; one whose node is gone serves nobody, though nobody is left there to say so."""
+        return tuple(
+            Pod(pod.metadata.name, node, ready=is_ready(pod) and self._places.exists(node))
+            for pod in self._staying(policy)
+            for node in [pod.spec.node_name]
+        )
 
     def _staying(self, policy: LatencyPolicy) -> list[StoredPod]:
         """Pods of the workload that are not about to go."""

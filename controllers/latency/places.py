@@ -33,6 +33,10 @@ class Places:
         """Return the names of all nodes."""
         return tuple(self._zones)
 
+    def exists(self, node: str) -> bool:
+        """Return whether there is a node of that name."""
+        return node in self._zones
+
     def place_of(self, node: str, sharing: Sharing) -> str:
         """Return under what the measurements of a node are kept: its own name, or that of its zone."""
         zone = self._zones.get(node, "") if sharing is Sharing.ZONE else ""

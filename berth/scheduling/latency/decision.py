@@ -124,13 +124,13 @@ def begin(
 
 
 def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[LatencyPolicyStatus, list[Action]]:
-    """Carry open moves on: evict where the new pod is ready, give up what takes too long or no longer pays."""
+    """Carry open moves on: evict where the new pod is ready, give up what takes too long, has no node, or no use."""
     actions: list[Action] = []
     for move in moves.open_moves(status):
         new = _new_pod(move, view)
         if new is not None and new.name != move.new_pod:
             status = moves.replace(status, move, new_pod=new.name)
-    left = view  # without those that are evicted for the moves before
+    left, there = view, set(view.nodes)  # `left` is without those that are evicted for the moves before
     for move in moves.open_moves(status):
         source = next((pod for pod in view.pods if pod.name == move.pod), None)
         target = _new_pod(move, view)
@@ -138,7 +138,7 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
         if source is None:
             outcome = Outcome.CANCELLED if target is None else Outcome.MOVED
             status = moves.replace(status, move, outcome=outcome, ready_time=move.ready_time or knowledge.whole(now))
-        elif moves.overdue(move, view.settles, now):
+        elif moves.overdue(move, view.settles, now) or move.target_node not in there:
             status, found = _give_up(status, move, left, now)
         elif target is not None and target.ready:
             status, found = _with_both(status, move, source, target, left, now)

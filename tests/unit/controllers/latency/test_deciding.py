@@ -279,6 +279,38 @@ async def test_a_pod_that_was_evicted_is_not_there_any_more_before_the_watch_sho
     assert [each.outcome for each in found.status.moves] == [Outcome.MOVED]
 
 
+@pytest.mark.parametrize("mode", ["Single", "PerUser"])
+@pytest.mark.parametrize("outcome", [Outcome.CREATING, Outcome.EVICTING])
+@pytest.mark.parametrize(
+    ("gone", "evicted", "ended"),
+    [pytest.param("", ["web-1"], [], id="none"), pytest.param("b", ["web-2"], [Outcome.CANCELLED], id="the new one")],
+)
+async def test_a_pod_whose_node_is_gone_serves_nobody(
+    mode: str, outcome: Outcome, gone: str, evicted: list[str], ended: list[Outcome]
+) -> None:
+    """Nobody is left to say so: the pod is ready for a minute, until it is collected."""
+    ready = later(-1) if outcome is Outcome.EVICTING else None
+    move = Move(
+        pod="web-1",
+        source_node="a",
+        target_node="b",
+        reason="MoreUsers",
+        outcome=outcome,
+        start_time=later(-10),
+        ready_time=ready,
+    )
+    room = Room(status=LatencyPolicyStatus(moves=(move,)), mode=mode)
+    other = web_pod("u2")
+    other.metadata.name, other.spec.node_name = "web-2", "b"
+    other.status.conditions.append(PodCondition(type="Ready", status="True"))
+    room.workloads.pod_changed(None, other)
+    if gone:
+        room.places.node_changed(NetworkNode(metadata=ObjectMeta(name=gone)), None)
+    found = await room.choose()
+    assert [action.pod for action in found.actions if isinstance(action, Evict)] == evicted
+    assert [each.outcome for each in found.status.moves if each.outcome not in moves.OPEN] == ended
+
+
 # While it is decided the event loop goes on
 
 

@@ -140,7 +140,21 @@ def test_of_moves_that_end_at_once_as_many_pods_go_as_are_not_needed(
     known_then = {"ready_time": later(0), "expected_microseconds": 20_000}
     made = tuple(each.model_copy(update=known_then) for each in made)
     places = {"on-a": "a", "on-b": "b", "on-c": "c", "new-d": "d", "new-e": "e"}
-    view = View(tuple(Pod(name, node, name not in unready) for name, node in places.items()), 3, NODES, NODES)
+    pods, nodes = tuple(Pod(name, node, name not in unready) for name, node in places.items()), (*NODES, "e")
+    view = View(pods, 3, nodes, nodes)
     surge = Surge(replicas=3, previous=3, wanted=5, seen=True)
     found = decide(LatencyPolicyStatus(moves=made, surge=surge), policy(hard=80, max_concurrent=2), view, later(10))
     assert [action.pod for action in found.actions if isinstance(action, Evict)] == evicted
+
+
+@pytest.mark.parametrize("outcome", sorted(moves.OPEN))
+@pytest.mark.parametrize("new", [None, "new"], ids=["none came there", "one came there"])
+@pytest.mark.parametrize(("node", "ended"), [("b", False), ("gone", True)], ids=["it is there", "it is gone"])
+def test_a_move_is_given_up_as_soon_as_its_node_is_gone(
+    outcome: Outcome, new: str | None, node: str, ended: bool
+) -> None:
+    status = LatencyPolicyStatus(moves=(move("a", node, new, outcome),))
+    pods = (Pod("on-a", "a"), *((Pod(new, node, ready=False),) if new else ()))
+    found = decide(status, policy(hard=80), View(pods, 1, NODES, NODES), later(1))
+    assert [each.outcome for each in found.status.moves] == [Outcome.CANCELLED if ended else outcome]
+    assert [action.pod for action in found.actions if isinstance(action, Evict)] == ([new] if ended and new else [])
