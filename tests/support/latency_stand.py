@@ -108,6 +108,8 @@ class LatencyStand:
         self.cluster = cluster
         self.serving: list[int] = []
         """how many ready pods stayed, after each change of one"""
+        self.staying: list[int] = []
+        """how many pods stayed, ready or not, after each change of one"""
         self._system = system
         self._plays_agents = agents
         self.stage.nodes(*far)
@@ -185,7 +187,10 @@ class LatencyStand:
 
     def scale(self, replicas: int) -> None:
         """Set the number of replicas, as somebody else does."""
-        body = {"spec": {"replicas": replicas}}
+        self.change({"spec": {"replicas": replicas}})
+
+    def change(self, body: Mapping[str, Any]) -> None:
+        """Merge-patch the workload, as somebody else does."""
         path = f"{self._deployments}/web?fieldManager=somebody"
         self.api.request("PATCH", path, body, content_type="application/merge-patch+json")
 
@@ -215,8 +220,7 @@ class LatencyStand:
     def places(self) -> list[str]:
         """Short names of the nodes of pods that stay, sorted."""
         pods = [pod for pod in self._pods() if "deletionTimestamp" not in pod["metadata"]]
-        names = (pod["spec"].get("nodeName", "") for pod in pods)
-        return sorted(name.removeprefix(f"{self.stage.name}-") for name in names)
+        return sorted(self._short(pod["spec"].get("nodeName", "")) for pod in pods)
 
     def _pods(self) -> list[dict[str, Any]]:
         """Pods of the workload."""
@@ -276,8 +280,9 @@ class LatencyStand:
         return LatencyPolicyStatus.model_validate(json.loads(body).get("status", {}) if code == 200 else {})
 
     def _count(self, pods: Iterable[Pod]) -> None:
-        ready = [pod for pod in pods if pod.metadata.deletion_timestamp is None and is_ready(pod)]
-        self.serving.append(len(ready))
+        staying = [pod for pod in pods if pod.metadata.deletion_timestamp is None and not pod.finished]
+        self.staying.append(len(staying))
+        self.serving.append(sum(map(is_ready, staying)))
 
     def _place(self) -> None:
         pods = self._pods()
@@ -294,9 +299,8 @@ class LatencyStand:
                 if status.surge is not None and not wanted and time.monotonic() < since + START_SECONDS:
                     continue
                 node = next(iter(wanted or self.far))
-                path = f"/api/v1/namespaces/{self.stage.name}/pods/{name}/binding"
-                target = {"apiVersion": "v1", "kind": "Node", "name": node}
-                self.api.request("POST", path, {"metadata": {"name": name}, "target": target})
+                body = {"metadata": {"name": name}, "target": {"apiVersion": "v1", "kind": "Node", "name": node}}
+                self.api.request("POST", f"/api/v1/namespaces/{self.stage.name}/pods/{name}/binding", body)
                 self.steps.append(node.removeprefix(f"{self.stage.name}-"))
                 taken.add(node)
 

@@ -86,7 +86,7 @@ class Stage:
         """Delete the nodes, and the namespace, unawaited."""
         for name in self._nodes:
             self.delete_node(name)
-        self._request("DELETE", f"/api/v1/namespaces/{self.name}")
+        self.api.raw("DELETE", f"/api/v1/namespaces/{self.name}")
         self.api.close()
 
     def _request(self, method: str, path: str, body: Any = None, **arguments: Any) -> Any:
