@@ -28,6 +28,7 @@ from berth.scheduling.latency.knowledge import by_name
 from berth.scheduling.latency.moves import HOUR, cool_at, may_begin, open_moves
 from berth.scheduling.latency.moves import counted as counted_moves
 from berth.scheduling.latency.situation import View, Wish, far, told
+from controllers.latency.events import NOT_MEASURED
 from controllers.latency.workloads import Obstacle
 
 
@@ -103,7 +104,7 @@ def _of_pods(status: LatencyPolicyStatus, view: View) -> list[NodeStatus]:
 def _working(facts: Facts) -> ConditionUpdate:
     if not any(known.time for known in facts.status.nodes):
         message = "nobody has told yet how far users are; if it stays so, the pods have no latency meter"
-        return ConditionUpdate(CONDITION_WORKING, False, "NotMeasured", message)
+        return ConditionUpdate(CONDITION_WORKING, False, NOT_MEASURED, message)
     if not facts.users:
         message = "no user was heard of lately; nothing is moved"
         return ConditionUpdate(CONDITION_WORKING, True, "NoUsers", message)
@@ -201,7 +202,7 @@ def _moving(facts: Facts) -> ConditionUpdate:
     wish = facts.wish
     text = f"{wish.pod.name} would go from {wish.pod.node} to {wish.node}: {wish.message}"
     if facts.spec.moves.dry_run:
-        return ConditionUpdate(CONDITION_MOVING, False, "DryRun", f"{text}; moves.dryRun keeps it")
+        return ConditionUpdate(CONDITION_MOVING, False, "DryRun", f"{text}; moves.dryRun keeps it where it is")
     may = may_begin(facts.status, facts.spec, facts.now)
     if not facts.spec.moves.max_per_hour or (may is not None and may > facts.now):
         return ConditionUpdate(CONDITION_MOVING, False, "TooManyMoves", f"{text}; moves.maxPerHour are used up")

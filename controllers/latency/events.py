@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from berth.api.conditions import Condition, ConditionUpdate, find_condition
@@ -11,11 +11,15 @@ from berth.api.text import counted
 from berth.kube.events import Note, Reference
 from berth.scheduling.latency.moves import OPEN
 
+NOT_MEASURED: Final = "NotMeasured"
+"""Reason of a policy of whose users nobody has told yet, as of every new one."""
 _ACTION: Final = "MovePods"
 
 
-def move_news(regarding: Reference, before: Sequence[Move], after: Sequence[Move]) -> list[Note]:
-    """Return what is new of moves: one has begun, or has ended, with what it gained."""
+def move_news(
+    regarding: Reference, before: Sequence[Move], after: Sequence[Move], why: Mapping[str, str]
+) -> list[Note]:
+    """Return what is new of moves: one has begun, or has ended, with what it gained, or why: by its pod."""
     known = {(move.pod, move.start_time): move for move in before}
     notes: list[Note] = []
     for move in after:
@@ -25,7 +29,9 @@ def move_news(regarding: Reference, before: Sequence[Move], after: Sequence[Move
             notes.append(Note(regarding, "MoveBegun", f"{way}, {move.reason}{_figures(move)}", _ACTION))
         elif past.outcome is not move.outcome and move.outcome not in OPEN:
             warning = move.outcome in (Outcome.DISAPPOINTED, Outcome.CANCELLED)
-            notes.append(Note(regarding, f"Move{move.outcome}", f"{way}{_figures(move)}", _ACTION, warning))
+            because = why.get(move.pod) if move.outcome is Outcome.CANCELLED else None
+            text = f"{way}{_figures(move)}" + (f"; {because}" if because else "")
+            notes.append(Note(regarding, f"Move{move.outcome}", text, _ACTION, warning))
     return notes
 
 
@@ -53,11 +59,11 @@ def resized(regarding: Reference, surge: Surge, before: int, users: int) -> list
 
 
 def condition_changed(regarding: Reference, before: Iterable[Condition], update: ConditionUpdate) -> list[Note]:
-    """Return a note if the reason of the condition Working is new and it is false."""
+    """Return a note if the reason of the condition Working is new and it is false; no warning of how each begins."""
     past = find_condition(before, update.type)
     if update.type != CONDITION_WORKING or update.status or (past is not None and past.reason == update.reason):
         return []
-    return [Note(regarding, update.reason, update.message, _ACTION, True)]
+    return [Note(regarding, update.reason, update.message, _ACTION, warning=update.reason != NOT_MEASURED)]
 
 
 def _figures(move: Move) -> str:

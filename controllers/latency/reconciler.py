@@ -7,9 +7,10 @@ again, as often as it takes, until it is seen to be done.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from time import monotonic, thread_time
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
@@ -39,6 +40,7 @@ from controllers.latency import conditions, events, metrics
 from controllers.latency.candidates import Candidates
 from controllers.latency.deciding import Chosen, Deciding, given_up, without_users
 from controllers.latency.evictions import Evictions
+from controllers.latency.given_up import SCALED, why_given_up
 from controllers.latency.objects import Deployment
 from controllers.latency.observations import Observations
 from controllers.latency.orders import PATIENCE, Orders
@@ -72,6 +74,7 @@ class _Decided(NamedTuple):
     look_again: datetime | None = None
     beyond: bool = False
     notes: tuple[Note, ...] = ()
+    why: Mapping[str, str] = MappingProxyType({})
 
 
 class Reconciler:
@@ -179,7 +182,7 @@ class Reconciler:
             else:
                 await self._write(key, policy, status)
                 metrics.count_moves(policy.status.moves, status.moves)
-                for note in (*decided.notes, *self._news(policy, status, decided.updates)):
+                for note in (*decided.notes, *self._news(policy, status, decided)):
                     self._recorder.record(note)
         await self._act(key, policy, decided)
 
@@ -191,7 +194,8 @@ class Reconciler:
             status = without_users(given_up(as_of(policy.status, now)))
             found = self._scaling(key, status, deployment, now) if deployment is not None else Scaling(None)
             status = status.model_copy(update={"surge": found.surge, "annotated_limits": limits})
-            return _Decided(status, conditions.obstructed(obstacle) if obstacle else [], scaling=found)
+            why = {move.pod: obstacle.message for move in moves.open_moves(policy.status)} if obstacle else {}
+            return _Decided(status, conditions.obstructed(obstacle) if obstacle else [], scaling=found, why=why)
         policy = policy.model_copy(update={"spec": with_limits(policy.spec, limits)})
         chosen = await self._deciding.choose(key, policy, self._scaler.replicas(deployment), now)
         begun = thread_time()
@@ -224,6 +228,9 @@ class Reconciler:
         if deployment is None:
             return None
         status, actions, notes = chosen.status, chosen.actions, list[Note]()
+        why = why_given_up(policy.status, chosen.view, now)
+        if chosen.each is not None and chosen.each.held is not None:
+            why = dict.fromkeys(why, chosen.each.held.message)
         to_go = frozenset(action.pod for action in actions if isinstance(action, Evict))
         found = self._scaling(key, status, deployment, now, chosen.replicas, chosen.leaving, to_go)
         if found.fewer:
@@ -233,6 +240,7 @@ class Reconciler:
             wanted = status.surge.wanted if status.surge is not None else replicas
             notes.append(events.taken_over(_reference(policy), wanted, replicas))
             status, actions = given_up(status), ()
+            why = dict.fromkeys(why, SCALED)
         if status.surge is None and found.surge is not None and chosen.each is not None:
             notes += events.resized(_reference(policy), found.surge, chosen.view.replicas, chosen.each.users)
         status = status.model_copy(update={"surge": found.surge, "annotated_limits": limits})
@@ -247,7 +255,7 @@ class Reconciler:
         times = [time for time in chosen.times if time is not None]
         times += [now + SETTLED_AFTER] if found.surge is not None and not moves.open_moves(status) else []
         beyond = any(update.reason.startswith("Beyond") for update in updates)
-        return _Decided(status, updates, actions, found, min(times, default=None), beyond, tuple(notes))
+        return _Decided(status, updates, actions, found, min(times, default=None), beyond, tuple(notes), why)
 
     def _scaling(
         self,
@@ -363,12 +371,14 @@ class Reconciler:
         metrics.forget(key)
         return True
 
-    def _news(self, policy: LatencyPolicy, status: LatencyPolicyStatus, updates: list[ConditionUpdate]) -> list[Note]:
+    def _news(self, policy: LatencyPolicy, status: LatencyPolicyStatus, decided: _Decided) -> list[Note]:
         reference = _reference(policy)
         found = [
-            note for each in updates for note in events.condition_changed(reference, policy.status.conditions, each)
+            note
+            for each in decided.updates
+            for note in events.condition_changed(reference, policy.status.conditions, each)
         ]
-        news = events.move_news(reference, policy.status.moves, status.moves)
+        news = events.move_news(reference, policy.status.moves, status.moves, decided.why)
         return [*found, *news]
 
 

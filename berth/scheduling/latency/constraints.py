@@ -29,7 +29,7 @@ def _within(pod: Pod, here: NodeStatus, free: list[NodeStatus], situation: Situa
     best = min(better, key=far, default=None)
     if best is None or far(best) > far(here) * (1 - LEAST_MARGIN):
         return None
-    return Wish(pod, best.node, _reason(here), f"{_complaint(here, situation)}; {told(best)}", urgent=True)
+    return Wish(pod, best.node, _reason(here), f"{_complaint(here, situation)}; {told(best)} is nearer", urgent=True)
 
 
 def _unknown(pod: Pod, here: NodeStatus, free: list[NodeStatus], situation: Situation) -> Wish | None:

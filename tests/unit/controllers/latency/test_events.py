@@ -49,7 +49,7 @@ def move(outcome: Outcome = Outcome.CREATING, **fields: object) -> Move:
         pytest.param(
             [move()],
             [move(Outcome.CANCELLED)],
-            [("MoveCancelled", "web-1 from a to b", True)],
+            [("MoveCancelled", "web-1 from a to b; node b is gone", True)],
             id="given up, a warning",
         ),
         pytest.param([move(Outcome.CANCELLED)], [move(Outcome.CANCELLED)], [], id="said already"),
@@ -65,7 +65,7 @@ def move(outcome: Outcome = Outcome.CREATING, **fields: object) -> Move:
 def test_moves_that_begin_and_end_are_told_once(
     before: list[Move], after: list[Move], expected: list[tuple[str, str, bool]]
 ) -> None:
-    notes = move_news(POLICY, before, after)
+    notes = move_news(POLICY, before, after, {"web-1": "node b is gone"})
     assert [(note.reason, note.message, note.warning) for note in notes] == expected
     assert {note.regarding for note in notes} <= {POLICY}
 
@@ -114,6 +114,11 @@ def test_a_policy_that_does_not_work_is_told_once(
     assert [note.reason for note in notes] == expected
     assert all(note.warning and note.message == "Why." for note in notes)
     assert CONDITION_WORKING == "Working"
+
+
+def test_how_every_policy_begins_is_no_warning() -> None:
+    [note] = condition_changed(POLICY, [], ConditionUpdate(CONDITION_WORKING, False, "NotMeasured", "Wait."))
+    assert (note.reason, note.warning) == ("NotMeasured", False)
 
 
 @pytest.mark.parametrize(

@@ -291,6 +291,7 @@ async def test_a_number_that_somebody_else_has_set_stays_and_the_move_is_given_u
     assert [move["outcome"] for move in body["status"]["moves"]] == ["Cancelled"]
     assert "surge" not in body["status"]
     assert "ReplicasChanged" in stand.notes.reasons
+    assert any(note.message.endswith("; somebody has set the number of replicas") for note in stand.notes.notes)
 
 
 async def test_figures_alone_are_not_written_all_the_time(stand: Stand) -> None:

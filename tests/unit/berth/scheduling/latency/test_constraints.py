@@ -97,4 +97,4 @@ def test_pods_that_are_held_or_not_ready_stay(fields: dict[str, bool]) -> None:
 def test_the_message_says_how_far_it_is_and_where_it_is_nearer() -> None:
     wish = find(situation(FAR, NEAR))
     assert wish is not None
-    assert wish.message == "far at 70.0 ms is beyond the hard limit of 40 ms; near at 15.0 ms"
+    assert wish.message == "far at 70.0 ms is beyond the hard limit of 40 ms; near at 15.0 ms is nearer"
