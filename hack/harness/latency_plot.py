@@ -49,24 +49,19 @@ def text_plot(series: Series, marks: Sequence[Mark], *, width: int = 72, height:
     """
     points = [point for each in series.values() for point in each]
     end = max([point.time for point in points] + [mark.time for mark in marks]) or 1.0
-    step = _step(max(point.value for point in points) / (height - 1))
+    drawn = {name: _medians(each, end, width) for name, each in series.items()}
+    step = _step(max(value for each in drawn.values() for value in each.values()) / (height - 1))
     top = step * (height - 1)
     rows = [[" "] * width for _ in range(height)]
 
-    def column(time: float) -> int:
-        return min(int(time / end * width), width - 1)
-
-    for name, each in series.items():
-        columns: dict[int, list[float]] = {}
-        for point in each:
-            columns.setdefault(column(point.time), []).append(point.value)
-        for at, values in columns.items():
-            row = rows[height - 1 - round(median_low(values) / top * (height - 1))]
+    for name, each in drawn.items():
+        for at, value in each.items():
+            row = rows[height - 1 - round(value / top * (height - 1))]
             row[at] = name[0] if row[at] == " " else BOTH
     below = [" "] * width
     for number, mark in enumerate(marks, 1):
         # Of two that fall upon each other the later one moves on.
-        free = [at for at in range(column(mark.time), width) if below[at] == " "]
+        free = [at for at in range(_column(mark.time, end, width), width) if below[at] == " "]
         below[free[0] if free else width - 1] = str(number)
     scale = [step * (height - 1 - number) for number in range(height)]
     lines = [f"{value:>5} |{''.join(row)}".rstrip() for value, row in zip(scale, rows, strict=True)]
@@ -74,6 +69,17 @@ def text_plot(series: Series, marks: Sequence[Mark], *, width: int = 72, height:
     legend = [f"{number:>6} {mark.text} ({mark.time:.0f} s)" for number, mark in enumerate(marks, 1)]
     axis = [f"      +{'-' * width}", f"       {''.join(below)}".rstrip()]
     return "\n".join([f"   ms  {names}, {BOTH} = both", *lines, *axis, *legend])
+
+
+def _column(time: float, end: float, width: int) -> int:
+    return min(int(time / end * width), width - 1)
+
+
+def _medians(points: Sequence[Point], end: float, width: int) -> dict[int, float]:
+    columns: dict[int, list[float]] = {}
+    for point in points:
+        columns.setdefault(_column(point.time, end, width), []).append(point.value)
+    return {at: median_low(values) for at, values in columns.items()}
 
 
 def _step(least: float) -> int:

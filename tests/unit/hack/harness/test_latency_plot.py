@@ -30,6 +30,11 @@ def test_a_plot() -> None:
     ]
 
 
+def test_one_slow_answer_among_many_does_not_leave_the_rest_at_the_bottom() -> None:
+    found = text_plot({"Berth": [*(Point(number / 10, 20) for number in range(20)), Point(0.5, 900)]}, [], width=2)
+    assert [line for line in found.splitlines() if "B" in line][1:] == ["   20 |BB"]
+
+
 points = st.lists(st.builds(Point, st.floats(0, 1e4), st.floats(0, 9e4)), min_size=1, max_size=30)
 
 
