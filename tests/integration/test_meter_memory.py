@@ -6,18 +6,14 @@ Needs to make a cgroup. Left out: who is cut off, and in which order (tests/unit
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
-from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
+from tests.support.memory_limit import limited
 from tests.support.proxying import Visit, application, get, status_of
 
-ROOT = Path("/sys/fs/cgroup")
 LIMIT = 128 * 2**20
 CLIENTS = 1200
 SMALL = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -25,35 +21,6 @@ FIELD = "A: " + "x" * 10_000
 HALF = get("/", *[FIELD] * 7, last=False).removesuffix(b"\r\n")
 LARGE = get("/held", *[FIELD] * 6, last=False)
 LONG = get("/long", last=False)
-
-
-@contextmanager
-def limited() -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """A memory limit for processes that are started within what it yields."""
-    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    first = next(((ROOT / "memory", path) for _, names, path in lines if "memory" in names.split(",")), None)
-    directory, path = first or next((ROOT, path) for _, names, path in lines if not names)
-    here = directory / path.lstrip("/")
-    made = here / f"berth-test-{os.getpid()}"
-    try:
-        made.mkdir()
-        (made / ("memory.limit_in_bytes" if first else "memory.max")).write_text(str(LIMIT))
-    except OSError as error:
-        pytest.skip(f"no cgroup can be made here: {error}")
-
-    @contextmanager
-    def entered() -> Iterator[None]:
-        (made / "cgroup.procs").write_text(str(os.getpid()))
-        try:
-            yield
-        finally:
-            (here / "cgroup.procs").write_text(str(os.getpid()))
-
-    try:
-        yield entered
-    finally:
-        eventually(lambda: not (made / "cgroup.procs").read_text(), what="an empty cgroup")
-        made.rmdir()
 
 
 async def script(visit: Visit) -> None:
@@ -80,7 +47,7 @@ async def test_more_clients_than_there_is_memory_for_end_nothing_for_others(tmp_
     async with application(script) as app:
         options = ["--meter-address=127.0.0.1", "--meter-port=0", "--meter-linger=0"]
         options += [f"--meter-application=127.0.0.1:{app.address.port}"]
-        with limited() as entered:
+        with limited(LIMIT) as entered:
             with entered():
                 process = ControllerProcess.start(["meter"], kubeconfig="unused", directory=tmp_path, arguments=options)
             with process:

@@ -52,7 +52,7 @@ class Application:
 
 
 @asynccontextmanager
-async def application(script: Script) -> AsyncIterator[Application]:
+async def application(script: Script, host: str = "127.0.0.1") -> AsyncIterator[Application]:
     """Run one."""
     app = Application(script)
     tasks: set[asyncio.Task[None]] = set()
@@ -79,7 +79,7 @@ async def application(script: Script) -> AsyncIterator[Application]:
             tasks.discard(task)
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, host, 0)
     host, port = server.sockets[0].getsockname()[:2]
     app.address = Address(host, port)
     try:
