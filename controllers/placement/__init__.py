@@ -1,9 +1,9 @@
 """The placement controller: Kubernetes' second scheduler, for pods with ``schedulerName: berth-scheduler``.
 
 Reads: Pods, Nodes, Namespaces, Services, PersistentVolumes and claims, StorageClasses, CSINodes, CSIDrivers,
-CSIStorageCapacities, VolumeAttachments, AppGroups, NetworkTopologies and, where a profile asks for sockets,
-SocketStatuses and WorkloadProfiles. Writes, and is alone in writing: the Binding of its own pods (with the annotation
-``berth.dev/decision``), their condition ``PodScheduled``, Events about them; and as kube-scheduler does for its pods,
+CSIStorageCapacities, VolumeAttachments, AppGroups, NetworkTopologies, LatencyPolicies and, where a profile asks for
+sockets, SocketStatuses and WorkloadProfiles. Writes, and is alone in writing: the Binding of its own pods (with the
+annotation ``berth.dev/decision``), their condition ``PodScheduled``, Events about them; as kube-scheduler for its pods,
 on claims that wait for their first consumer: the volume's ``spec.claimRef``, or the claim's annotation
 ``volume.kubernetes.io/selected-node``. In SocketStatuses it owns the assignments that it makes, and no others.
 
@@ -13,6 +13,8 @@ What happens when input is missing:
   ``gang.waitSeconds`` and is then placed alone;
 * no NetworkTopology: network costs are unknown, placement falls back to resources and says so;
 * an unknown cost between two places counts as 100, the source's figure for "no cost known";
+* a LatencyPolicy that was not read since a pod of its workload came: the pod waits for that (``latency_policies``), and
+  where it cannot be read for 30 s goes by what is known;
 * no SocketStatus, or no profile that asks for sockets: interference classes count for nothing;
 * a claim that is not bound within ten minutes of a decision: the room is given back and the pod planned again;
 * a pod that needs a feature that is not implemented is never bound; an Event names the field.
