@@ -9,9 +9,11 @@ from math import ceil
 from typing import Final, NamedTuple
 
 from berth.api.quantity import QuantityRangeError, parse_quantity
-from berth.kube.objects import Pod
+from berth.kube.objects import Pod, ResourceRequirements
 
 _CPU: Final = "cpu"
+_NEVER: Final = "PodResizePending", "Infeasible"
+"""What the kubelet says of a resize in place that can never happen on the node."""
 _MOST: Final = 2**40
 """Thousandths of a CPU, more than any machine has."""
 
@@ -28,30 +30,40 @@ class PodCpus(NamedTuple):
 def cpus_of(pod: Pod) -> PodCpus:
     """Return the CPUs of a pod; what cannot be read counts as none, for the API server refuses it."""
     requested = least = 0
-    for requested_then, least_then in _at_a_time(pod):
+    whole_pod, had = pod.spec.resources, dict[str, ResourceRequirements]()
+    if any((each.type, each.reason) == _NEVER for each in pod.status.conditions):
+        # It runs on with what it has, whatever its spec asks for.
+        whole_pod, had = whole_pod and (pod.status.resources or whole_pod), _actual(pod)
+    for requested_then, least_then in _at_a_time(pod, had):
         requested, least = max(requested, requested_then), max(least, least_then)
-    if pod.spec.resources is not None:
-        whole = _of(pod.spec.resources.requests, pod.spec.resources.limits)
+    if whole_pod is not None:
+        whole = _of(whole_pod)
         requested, least = whole.requested or requested, whole.least or least
     return PodCpus(min(requested, _MOST), min(max(requested, least), _MOST))
 
 
-def _at_a_time(pod: Pod) -> Iterator[PodCpus]:
+def _actual(pod: Pod) -> dict[str, ResourceRequirements]:
+    """What containers have, by name."""
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    return {each.name: each.resources for each in statuses if each.resources is not None}
+
+
+def _at_a_time(pod: Pod, had: Mapping[str, ResourceRequirements]) -> Iterator[PodCpus]:
     """CPUs while each init container runs, beside the sidecars before it, and then: as placement counts requests."""
     sidecars = PodCpus(0, 0)
     for each in pod.spec.init_containers:
-        own = _of(each.resources.requests, each.resources.limits)
+        own = _of(had.get(each.name, each.resources))
         together = PodCpus(sidecars.requested + own.requested, sidecars.least + own.least)
         yield together
         if each.restart_policy == "Always":
             sidecars = together
-    later = [sidecars, *(_of(each.resources.requests, each.resources.limits) for each in pod.spec.containers)]
+    later = [sidecars, *(_of(had.get(each.name, each.resources)) for each in pod.spec.containers)]
     yield PodCpus(sum(each.requested for each in later), sum(each.least for each in later))
 
 
-def _of(requests: Mapping[str, object], limits: Mapping[str, object]) -> PodCpus:
-    limit = _milli(str(limits.get(_CPU, 0)))
-    requested = _milli(str(requests[_CPU])) if _CPU in requests else limit
+def _of(resources: ResourceRequirements) -> PodCpus:
+    limit = _milli(str(resources.limits.get(_CPU, 0)))
+    requested = _milli(str(resources.requests[_CPU])) if _CPU in resources.requests else limit
     return PodCpus(requested, max(requested, limit))
 
 

@@ -16,8 +16,17 @@ def container(requests: Any = None, limits: Any = None, **fields: Any) -> dict[s
     return {"name": "c", "resources": resources, **fields}
 
 
-def pod(*containers: dict[str, Any], **spec: Any) -> Pod:
-    return msgspec.convert({"metadata": {"name": "p"}, "spec": {"containers": containers, **spec}}, Pod)
+def pod(*containers: dict[str, Any], status: dict[str, Any] | None = None, **spec: Any) -> Pod:
+    fields = {"metadata": {"name": "p"}, "spec": {"containers": containers, **spec}, "status": status or {}}
+    return msgspec.convert(fields, Pod)
+
+
+def resize(reason: str, **status: Any) -> dict[str, Any]:
+    """Status of a pod whose containers, or all of it, were to have other resources."""
+    return {"conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}], **status}
+
+
+HAS_TWO = {"containerStatuses": [container("1", "2")]}
 
 
 @pytest.mark.parametrize(
@@ -58,6 +67,21 @@ def pod(*containers: dict[str, Any], **spec: Any) -> Pod:
             pod(container("1", "1"), resources={"requests": {"cpu": "3"}, "limits": {"cpu": "5"}}),
             (3000, 5000),
             id="of the whole pod",
+        ),
+        pytest.param(
+            pod(container("1", "64"), status=resize("Infeasible", **HAS_TWO)), (1000, 2000), id="what it cannot become"
+        ),
+        pytest.param(
+            pod(container("1", "4"), status=resize("Deferred", **HAS_TWO)), (1000, 4000), id="what it may become"
+        ),
+        pytest.param(
+            pod(
+                container("1"),
+                resources={"requests": {"cpu": "3"}, "limits": {"cpu": "64"}},
+                status=resize("Infeasible", resources={"requests": {"cpu": "2"}, "limits": {"cpu": "4"}}),
+            ),
+            (2000, 4000),
+            id="what all of it cannot become",
         ),
         pytest.param(pod(container("0.0001")), (1, 1), id="rounded up"),
         pytest.param(pod(container("1", "9E")), (1000, 2**40), id="huge"),
