@@ -252,7 +252,13 @@ def _own_cores(cores: Sequence[frozenset[int]], tenants: Sequence[Tenant]) -> di
     threads = min(map(len, cores), default=1)
     pressing = _pressing(tenants)
     alone = {letter: _PRESSING[letter][letter] for letter in pressing}
-    fighting = [each for each in tenants if pressing[each.interference_class] > alone[each.interference_class]]
+    # One whose limit is more than all of them has what it may have of it anywhere, as where there are several caches.
+    most = _MILLI * sum(map(len, cores))
+    fighting = [
+        each
+        for each in tenants
+        if pressing[each.interference_class] > alone[each.interference_class] and each.least <= most
+    ]
     if max(map(len, cores), default=1) < 2 or not 2 <= len(fighting) <= MOST_PARTED:
         return {}
     least = [max(1, -(-each.least // (_MILLI * threads))) for each in fighting]

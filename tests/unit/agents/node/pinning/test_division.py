@@ -167,6 +167,13 @@ def test_a_pod_too_large_for_a_cache_has_all_of_the_socket(large: Tenant) -> Non
     assert found["small"].cache == 0
 
 
+def test_a_limit_that_no_part_can_have_keeps_no_others_from_being_parted() -> None:
+    found = divided([tenant("a", "D"), tenant("large", "D", 1000, 17000), tenant("b", "D")], PLAIN)
+    assert found["large"].cpus == PLAIN.sockets[0].cpus
+    assert len(found["a"].cpus) == len(found["b"].cpus) == 8
+    assert not found["a"].cpus & found["b"].cpus
+
+
 def test_a_pod_for_which_no_cache_has_room_has_all_of_the_socket() -> None:
     found = divided([*tenants("AAAA", 6000), tenant("late", "A", 3000)])
     assert caches_of(found) == [0, 1, 2, 3, None]
