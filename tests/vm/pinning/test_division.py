@@ -6,6 +6,7 @@ No machine here has sockets of several caches with several cores: one is made up
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 
@@ -75,3 +76,34 @@ async def test_a_pod_that_may_not_have_its_part_in_full_has_what_it_may_of_the_s
     wanted = dataclasses.replace(wish(0), cpus=first.cpus, socket_cpus=everything())
     (state,) = (await pinner.round([wanted], observe=False)).pods
     assert (first.cpus, state.pinned, web.cpus) == ({0, 1, 2, 3}, True, {1, 2, 3, 4, 5, 6})
+
+
+async def test_parts_follow_pods_and_cpus_that_come_and_go(node: Rounds, offline: Callable[[int], None]) -> None:
+    containers, pinner = [node.container(number) for number in range(2)], node.agent()
+    had: dict[str, frozenset[int]] = {}
+
+    async def look(*letters: InterferenceClass) -> list[set[int]]:
+        """CPUs that the containers have after a round with pods of these classes, the first of them on socket 0."""
+        machine = assemble(read_sysfs())
+        pods = [Tenant(str(number), letter, 500, 500) for number, letter in enumerate(letters)]
+        parts = divide(machine, machine.sockets[0], pods, Division.CORES, had)
+        whole = machine.sockets[0].cpus
+        node.now += LOOK_SECONDS
+        wishes = [
+            dataclasses.replace(wish(number), cpus=parts[str(number)].cpus, socket_cpus=whole)
+            for number in range(len(letters))
+        ]
+        found = await pinner.round(wishes, observe=False)
+        assert [state.pinned for state in found.pods] == [True] * len(letters)
+        return [set(each.cpus) for each in containers]
+
+    assert await look(D) == [{0, 1, 2, 3}, set(everything())]
+    assert await look(D, D) == [{0, 1}, {2, 3}]
+    containers[1].set_cpus(frozenset({0}))
+    assert await look(D, D) == [{0, 1}, {2, 3}], "somebody else's change of a part is put right"
+    pinner = node.agent()
+    assert await look(D, A) == [{0, 1, 2, 3}, {0, 1, 2, 3}], "by an agent that starts again"
+    offline(3)
+    assert await look(D, D) == [{0, 1}, {2}], "a core whose sibling is offline"
+    await pinner.restore_all()
+    assert [set(each.cpus) for each in containers] == [everything() - {3}] * 2
