@@ -30,6 +30,7 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 PATIENCE_SECONDS: Final = 30.0
 """How long a problem that may pass has to last before people are told."""
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+_MILLI: Final = 1000
 _HASH: Final = "kubernetes.io/config.hash"
 _HASH_FORM: Final = re.compile("[0-9a-f]{32}")
 
@@ -95,6 +96,8 @@ class PodWish:
     """CPUs of that socket"""
     cache: int | None = None
     """place of the cache that it is kept to, among those of the socket; None: it may use all of them"""
+    least: int = 0
+    """thousandths of a CPU of its part that it has to have, or it has no part; 0 where it has all of the socket"""
     mems: frozenset[int] = frozenset()
     """NUMA nodes of that socket; empty: it keeps those that it has"""
     running: bool = False
@@ -103,8 +106,10 @@ class PodWish:
     """containers that run in it while none has ended"""
 
     def within(self, allowed: frozenset[int]) -> frozenset[int]:
-        """Return its CPUs where its cgroup lets it have some alone: a part that it may not have in full is none."""
-        return self.cpus if self.cpus <= allowed else self.socket_cpus or self.cpus
+        """Return its CPUs where its cgroup lets it have some alone: a part of which it may not have enough is none."""
+        own = self.cpus & allowed
+        enough = own == self.cpus or (own and _MILLI * len(own) >= self.least)
+        return self.cpus if enough else self.socket_cpus or self.cpus
 
 
 class Wanted(NamedTuple):
@@ -252,6 +257,7 @@ def _wish(
         cpus=part.cpus if part else frozenset(),
         socket_cpus=chosen.cpus if chosen else frozenset(),
         cache=part.cache if part else None,
+        least=cpus_of(pod).least if part and chosen and part.cpus != chosen.cpus else 0,
         mems=_near(machine, chosen) if chosen and memory else frozenset(),
         running=pod.status.phase == "Running" and pod.metadata.deletion_timestamp is None,
         containers=len(pod.spec.containers) + sum(each.restart_policy == "Always" for each in pod.spec.init_containers),

@@ -68,14 +68,21 @@ async def test_pods_in_caches_and_on_cores_of_their_own(
     assert await cpus(node, parts_of(one_socket(), D, D, D, D, division=division)) == expected
 
 
-async def test_a_pod_that_may_not_have_its_part_in_full_has_what_it_may_of_the_socket(node: Rounds) -> None:
+@pytest.mark.parametrize(
+    ("least", "expected"),
+    [
+        pytest.param(3000, {1, 2, 3}, id="enough of its part"),
+        pytest.param(4000, {1, 2, 3, 4, 5, 6}, id="what it may of the socket"),
+    ],
+)
+async def test_a_pod_that_may_not_have_its_part_in_full(node: Rounds, least: int, expected: set[int]) -> None:
     web = node.container(0)
     (web.known.cgroup.parent / "cpuset.cpus").write_text("1-6")
     first, _ = parts_of(one_socket(), B, D)
     pinner = node.agent()
-    wanted = dataclasses.replace(wish(0), cpus=first.cpus, socket_cpus=everything())
+    wanted = dataclasses.replace(wish(0), cpus=first.cpus, socket_cpus=everything(), least=least)
     (state,) = (await pinner.round([wanted], observe=False)).pods
-    assert (first.cpus, state.pinned, web.cpus) == ({0, 1, 2, 3}, True, {1, 2, 3, 4, 5, 6})
+    assert (first.cpus, state.pinned, web.cpus) == ({0, 1, 2, 3}, True, expected)
 
 
 async def test_parts_follow_pods_and_cpus_that_come_and_go(node: Rounds, offline: Callable[[int], None]) -> None:

@@ -14,7 +14,7 @@ from agents.node.pinning.wanted import Patience, PodWish, Wanted, read_assignmen
 from agents.node.topology.machine import Machine
 from berth.api.interference import InterferenceClass
 from berth.kube.meta import ObjectMeta
-from berth.kube.objects import Container, Pod, PodStatus
+from berth.kube.objects import Container, Pod, PodStatus, ResourceRequirements
 from tests.support.sysfs import uniform
 
 MACHINE = uniform(sockets=2, cores=2, threads=2)
@@ -330,14 +330,24 @@ def test_pods_that_have_ended_or_have_no_class_have_no_part() -> None:
 
 
 @pytest.mark.parametrize(
-    ("allowed", "expected"),
+    ("allowed", "least", "expected"),
     [
-        pytest.param({0, 1, 2, 3, 4}, {0, 1}, id="all of its part"),
-        pytest.param({1, 2, 3}, {0, 1, 2, 3}, id="some of its part: all of its socket counts"),
-        pytest.param({7}, {0, 1, 2, 3}, id="nothing of either"),
+        pytest.param({0, 1, 2, 3, 4}, 2000, {0, 1}, id="all of its part"),
+        pytest.param({1, 2, 3}, 1000, {0, 1}, id="enough of its part"),
+        pytest.param({1, 2, 3}, 1001, {0, 1, 2, 3}, id="too little of its part: all of its socket counts"),
+        pytest.param({2, 3}, 0, {0, 1, 2, 3}, id="nothing of its part"),
+        pytest.param({7}, 0, {0, 1, 2, 3}, id="nothing of either"),
     ],
 )
-def test_a_part_that_a_pod_may_not_have_in_full_is_none(allowed: set[int], expected: set[int]) -> None:
+def test_a_part_of_which_a_pod_may_not_have_enough_is_none(allowed: set[int], least: int, expected: set[int]) -> None:
     (wish,) = found([assignment("a", 0)], pod("a")).pods
-    part = replace(wish, cpus=frozenset({0, 1}), socket_cpus=frozenset({0, 1, 2, 3}))
+    part = replace(wish, cpus=frozenset({0, 1}), socket_cpus=frozenset({0, 1, 2, 3}), least=least)
     assert part.within(frozenset(allowed)) == expected
+
+
+def test_a_pod_with_a_part_says_how_much_of_it_it_has_to_have() -> None:
+    resources = ResourceRequirements(requests={"cpu": "1"}, limits={"cpu": "3"})
+    limited = pod("a", "D")
+    limited.spec.containers.append(Container(name="c", resources=resources))
+    stated, _ = read_assignments({"assignments": [assignment("a", 1)]}, "n1")
+    assert [wish.least for wish in wanted(stated, [limited], LARGE, node="n1").pods] == [3000]
