@@ -12,8 +12,9 @@ nothing is written. While the API server is away, what it said last counts. With
 their cgroups, and these are written.
 
 Pure: ``cgroup_paths`` (where a container's cgroup is), ``cri_messages`` (the part of the Container Runtime Interface
-that is spoken), ``wanted`` (pods and their CPUs, of assignments), ``reconciler`` (what to do about one container),
-``profiles`` (classes by WorkloadProfiles), ``sockets`` and ``report`` (the status).
+that is spoken), ``wanted`` (pods and their CPUs, of assignments), ``division`` (what each has of its socket) and
+``pod_cpus`` (what it needs there), ``reconciler`` (what to do about one container), ``profiles`` (classes by
+WorkloadProfiles), ``sockets`` and ``report`` (the status).
 
 ``agent`` is the component, ``workplace`` what it needs of the machine, ``pinner`` one round, ``rounds`` what that has
 found. ``hierarchy`` finds cgroups, ``containers`` those of pods, ``cpuset`` reads and writes one, ``cri`` asks the
