@@ -165,6 +165,26 @@ async def test_one_exchange_a_pass_and_the_next_a_moment_later() -> None:
     assert [note.reason for note in world.notes] == ["SocketChanged", "Waiting", "SocketChanged", "Paired"]
 
 
+@pytest.mark.parametrize(
+    ("caches", "places"),
+    [
+        pytest.param({}, [0, 1], id="one cache"),
+        pytest.param({"pinnedCaches": 2}, [0, 0], id="two, in which the agent keeps them apart"),
+    ],
+)
+async def test_pods_in_caches_of_their_own_suffer_half(caches: dict[str, int], places: list[int]) -> None:
+    owners = [[{"kind": "StatefulSet", "name": name, "uid": name, "controller": True}] for name in "ab"]
+    world = World(*(pod(owner[0]["name"], ownerReferences=owner) for owner in owners), assigned={"a": 0, "b": 0})
+    for name in "ab":
+        slower = {"a": "1.19", "b": "1.19"}
+        world.profiles.update(workload_profile(name, "D", kind="StatefulSet", slowdowns=slower))
+    assert world.raw is not None
+    for each in world.raw["status"]["sockets"]:
+        each |= caches
+    await world.reconciler.reconcile("n1")
+    assert sorted(world.sockets.values()) == places
+
+
 async def test_profiles_that_change_meanwhile_count_for_the_next_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     mild = {"a": "1.0", "b": "1.0"}
     owners = [[{"kind": "StatefulSet", "name": name, "uid": name, "controller": True}] for name in mild]
