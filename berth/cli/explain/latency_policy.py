@@ -137,6 +137,10 @@ def _move(move: Move, now: datetime) -> dict[str, Any]:
     ):
         if value is not None:
             row[name] = value / 1000
+    if move.users is not None:
+        row["users"] = move.users
+    if move.refused:
+        row["refused"] = True
     if move.before_microseconds is not None and move.after_microseconds is not None:
         row["gainMilliseconds"] = (move.before_microseconds - move.after_microseconds) / 1000
     return row

@@ -40,9 +40,9 @@ def policy_page(document: Mapping[str, Any], *, width: int, color: bool = False)
         page.line("none")
         return page.text()
     page.table(
-        ("AGE", "POD", "FROM", "TO", "REASON", "OUTCOME", "BEFORE", "EXPECTED", "AFTER", "GAIN"),
-        [_move(row) for row in document["moves"]],
-        right=("AGE", "BEFORE", "EXPECTED", "AFTER", "GAIN"),
+        ("AGE", "POD", "FROM", "TO", "REASON", *users, "OUTCOME", "BEFORE", "EXPECTED", "AFTER", "GAIN"),
+        [_move(row, users=bool(users)) for row in document["moves"]],
+        right=("AGE", *users, "BEFORE", "EXPECTED", "AFTER", "GAIN"),
     )
     return page.text()
 
@@ -56,9 +56,11 @@ def _node(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (row["name"], row["state"], *far, by, age, *users, ", ".join(row["pods"]) or "-", row["why"])
 
 
-def _move(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _move(row: Mapping[str, Any], *, users: bool) -> tuple[str, ...]:
     figures = (f"{name}Milliseconds" for name in ("before", "expected", "after", "gain"))
-    way = (row["pod"], row["sourceNode"], row["targetNode"], row["reason"], row["outcome"])
+    outcome = f"{row['outcome']}, no pod could be created" if row.get("refused") else row["outcome"]
+    whom = (str(row.get("users", "-")),) if users else ()
+    way = (row["pod"], row["sourceNode"], row["targetNode"], row["reason"], *whom, outcome)
     return (age_text(row["ageSeconds"]), *way, *(_far(row, name) for name in figures))
 
 

@@ -181,3 +181,23 @@ def test_where_each_user_counts_nodes_say_how_many_they_serve() -> None:
     ]
     lines = [line.split() for line in policy_page(found, width=200).splitlines()]
     assert ["near", "SoftValid", "20.0", "ms", "-", "3", "30s", "2", "-"] in [line[:9] for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("fields", "mode", "words"),
+    [
+        pytest.param({}, "Single", ["Confirmed"], id="all count as one"),
+        pytest.param({"users": 7}, "PerUser", ["7", "Confirmed"], id="for so many users"),
+        pytest.param({}, "PerUser", ["-", "Confirmed"], id="of before each counted"),
+        pytest.param(
+            {"outcome": "Cancelled", "refused": True},
+            "Single",
+            ["Cancelled,", "no", "pod", "could", "be", "created"],
+            id="no pod could be created",
+        ),
+    ],
+)
+def test_moves_say_whom_they_are_for_and_what_kept_them(fields: dict[str, Any], mode: str, words: list[str]) -> None:
+    found = explained(policy(moves=[MOVE | fields], users={"mode": mode}))
+    [line] = [line.split() for line in policy_page(found, width=200).splitlines() if "web-1" in line]
+    assert line[5 : 5 + len(words)] == words
