@@ -1,7 +1,7 @@
 """Somebody meddles with the workload, the policy, the nodes or the namespace in the middle of a move.
 
 Whatever it is: there are as many pods afterwards as somebody wants, none was one too many but the one that moves, and
-nothing goes on for ever. Left out: who scales the workload, and deletes the policy (test_latency_controller.py).
+nothing goes on for ever. Left out: who scales the workload (test_latency_controller.py).
 """
 
 from __future__ import annotations
@@ -175,3 +175,22 @@ def test_a_workload_that_is_deleted_is_told_of(lively: LocalCluster, stage: str)
         undeploy(stand)
         eventually(stand.reasons, accept=lambda found: found["Working"] == "TargetNotFound", what="the condition")
         assert (stand.outcomes(), stand.status().surge, stand.places()) == (["Cancelled"], None, [])
+
+
+@pytest.mark.parametrize("stage", ["Creating", "Evicting"])
+@pytest.mark.parametrize("scaled", [False, True], ids=["alone", "and scaled"])
+@pytest.mark.usefixtures("controller")
+def test_a_policy_that_is_deleted_leaves_as_many_pods_as_somebody_wants(
+    lively: LocalCluster, stage: str, scaled: bool
+) -> None:
+    with LatencyStand(lively, FAR) as stand:
+        begin(stand, stage)
+        stand.delete()
+        if scaled:
+            stand.scale(3)
+        go_on(stand, stage)
+        stand.want(**LIMITS, moves={"dryRun": True})
+        # The controller has done with the one before by then.
+        eventually(stand.reasons, accept=lambda found: "Working" in found, what="another policy")
+        wanted = 3 if scaled else 1
+        eventually(lambda: (stand.replicas(), len(stand.places())), accept=(wanted, wanted).__eq__, what="pods")
