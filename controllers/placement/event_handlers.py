@@ -161,7 +161,8 @@ class EventHandlers:
 
     def on_node(self, old: Node | None, new: Node | None) -> None:
         """A new or changed node may take pods that no other takes; the end of one may mend a spread or an affinity."""
-        if old is not None and (new is None or old.metadata.labels != new.metadata.labels):
+        # One that comes may have pods already, as a kubelet registers anew, and may be the farthest of all.
+        if old is None or new is None or old.metadata.labels != new.metadata.labels:
             self._groups.costs_changed()
         if new is None:
             if old is not None:

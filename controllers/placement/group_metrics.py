@@ -122,10 +122,21 @@ class GroupMetrics:
         if placement is None:
             _remove(key, *_OF_PODS, *_OF_EDGES)
             return
+        if await self._unsure(key):
+            self._due.add(key)
         figures = await asyncio.to_thread(_figures, placement)
         for gauge, figure in figures.items():
             gauge.labels(*key).set(figure)
         _remove(key, *(gauge for gauge in (*_OF_PODS, *_OF_EDGES) if gauge not in figures))
+
+    async def _unsure(self, key: GroupKey) -> bool:
+        """Whether pods of a group count that have no binding yet: no watch shows it when one is refused."""
+        pace = _Pace(self._idle)
+        for member in self._cache.members.placed(key):
+            if self._cache.assumed(member.uid):
+                return True
+            await pace()
+        return False
 
     async def _copy(self, key: GroupKey) -> _Placement | None:
         """What a group's figures depend on, None for a group that has none.

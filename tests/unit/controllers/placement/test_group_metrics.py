@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from itertools import permutations
 from typing import Any
 
 import msgspec
 import pytest
 from prometheus_client import REGISTRY
 
-from berth.kube.objects import Pod, Service
+from berth.kube.objects import CustomObject, Pod, Service
 from berth.network.groups import GroupKey
 from berth.scheduling.group_summary import GroupSummary
 from controllers.placement import group_metrics
+from controllers.placement.binder import BindOutcome, BindResult
 from controllers.placement.metrics import (
     CROSS_ZONE_CALLS,
     MEAN_EDGE_COST,
@@ -25,6 +27,7 @@ from controllers.placement.metrics import (
 from tests.support.desk import Desk
 from tests.support.kube import running
 from tests.support.placement import Clock, chain, group_object, member, zoned
+from tests.support.topologies import raw_topology, weight_set
 
 NAMES = (
     "replicated_workloads",
@@ -247,3 +250,36 @@ def test_what_is_copied_is_changed_by_nobody(desk: Desk) -> None:
     desk.pods(bound("web3", "web", "n2"))
     desk.see("nodes", zoned("n3", zone="z9"))
     assert (copied.placed, copied.places) == before
+
+
+@pytest.mark.parametrize("node", ["n1", "n3"])
+def test_a_node_that_comes_back_has_its_pods_again(desk: Desk, node: str) -> None:
+    """A kubelet registers anew, and what runs there has not changed."""
+    slices(desk)
+    before, zone = figures(desk), FAR.get(node, "z1")
+    desk.lose("nodes", zoned(node, zone=zone))
+    assert figures(desk) == [0, 0, 0, 0, 0]
+    desk.see("nodes", zoned(node, zone=zone))
+    assert figures(desk) == before
+
+
+def test_a_node_that_is_farther_than_all_others_makes_calls_that_fail_dearer(desk: Desk) -> None:
+    spec = {"selector": {"app": "db"}, "internalTrafficPolicy": "Local"}
+    desk.see("services", msgspec.convert({"metadata": {"name": "db", "namespace": "default"}, "spec": spec}, Service))
+    stated = {f"{a}>{b}": 3000 if "z9" in (a, b) else 5 for a, b in permutations(("z1", "z2", "z9"), 2)}
+    weights = raw_topology(weight_set("UserDefined", zones=stated), namespace="default")
+    desk.see("networktopologies", CustomObject.of(weights))
+    desk.pods(bound("web1", "web", "n1"), bound("db1", "db", "n2"))
+    assert figures(desk)[3] == 100
+    desk.see("nodes", zoned("n9", zone="z9"))
+    assert figures(desk)[3] == 3000
+
+
+def test_a_pod_whose_binding_is_refused_counts_no_more(desk: Desk) -> None:
+    """The watch has nothing to show: the pod waits as it did before."""
+    desk.pods(member("web1", "web"), member("db1", "db"))
+    assumed = desk.decide()
+    assert figures(desk)[3] == 0
+    for decision in assumed:
+        desk.controller.binding.settle(decision, BindResult(BindOutcome.REFUSED, "403 Forbidden"))
+    assert figures(desk) == [None] * 5
