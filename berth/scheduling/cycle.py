@@ -24,6 +24,7 @@ from berth.scheduling.planner import Planner
 from berth.scheduling.planning import Attempt, Planning, PlanUnderWay
 from berth.scheduling.queue import FLUSH_AFTER, SchedulingQueue
 from berth.scheduling.queue_entry import POD, EntryKey, QueueEntry, Told, pod_order
+from berth.scheduling.replica_plan.rollout import apart
 from berth.scheduling.settling import SettlingWindow, settled
 from berth.scheduling.single import workload_of
 
@@ -298,22 +299,20 @@ class SchedulingCycle:
 
     def _plan(self, attempt: Attempt) -> Planning:
         """Place the pods together by their group's dependencies, or one by one when there are none to go by."""
-        group, planner, looked_at = attempt.usable_group, attempt.planner, attempt.entry.looked_at
+        group, planner, entry = attempt.usable_group, attempt.planner, attempt.entry
+        looked_at = entry.looked_at
         if group is None:
             pods = sorted(attempt.pods, key=lambda pod: (looked_at.get(pod.metadata.uid, 0), pod_order(pod, 0)))
             return (yield from planner.place_each(pods, attempt.costs))
-        if attempt.partial:
-            return (
-                yield from planner.place_group(group, attempt.pods, attempt.costs, partial=True, looked_at=looked_at)
-            )
         # What an earlier batch left over must not hold up this one, nor have it placed in part.
-        left_over = attempt.entry.left_over
+        left_over = entry.pods if attempt.partial else entry.left_over
         batch = [pod for pod in attempt.pods if pod.metadata.uid not in left_over]
         rest = [pod for pod in attempt.pods if pod.metadata.uid in left_over]
+        parts = [*((part, False) for part in apart(batch)), *((part, True) for part in apart(rest))]
         outcomes: list[Outcome] = []
         try:
-            for part in filter(None, (batch, rest)):
-                planning = planner.place_group(group, part, attempt.costs, partial=part is rest, looked_at=looked_at)
+            for part, partial in parts:
+                planning = planner.place_group(group, part, attempt.costs, partial=partial, looked_at=looked_at)
                 outcomes.append((yield from planning))
         except BaseException:
             for outcome in outcomes:

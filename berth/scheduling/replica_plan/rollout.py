@@ -12,7 +12,7 @@ what is replaced goes first.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from berth.api.labels import membership
 from berth.kube.objects import Pod
@@ -37,10 +37,9 @@ def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[Po
         cache: its placed pods.
     """
     revisions: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    for pod in waiting:
-        revision = pod.metadata.labels.get(TEMPLATE_HASH, "")
-        if revision and (deployment := _deployment(pod, revision)):
-            revisions[workload_of(pod), deployment].add(revision)
+    for whose, revision in map(_revision, waiting):
+        if revision:
+            revisions[whose].add(revision)
     prefixes: defaultdict[tuple[str, str], tuple[str, ...]] = defaultdict(tuple)
     for (workload, deployment), own in revisions.items():
         placed = {pods.labels.get(TEMPLATE_HASH, "") for _, pods in member_pods(group, cache.state, [workload])}
@@ -58,6 +57,31 @@ def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[Po
         if member.key.startswith(prefixes.get((counted.workload, record.template.labels.get(TEMPLATE_HASH, "")), ())):
             found.append(record)
     return found
+
+
+def apart(pods: Sequence[Pod]) -> list[list[Pod]]:
+    """Pods in parts to be planned one after the other: one revision of each Deployment, then the pods of all others.
+
+    Where two wait, as when a Deployment is scaled in the middle of a rollout, one of them is going: planned together,
+    the one that stays would count on it. That which came last goes first.
+    """
+    came: defaultdict[tuple[str, str], dict[str, tuple[int, str]]] = defaultdict(dict)
+    revisions = [_revision(pod) for pod in pods]
+    for pod, (deployment, revision) in zip(pods, revisions, strict=True):
+        since = pod.spec.priority, pod.metadata.creation_timestamp
+        came[deployment][revision] = max(since, came[deployment].get(revision, since))
+    last = {deployment: max((at, one) for one, at in known.items())[1] for deployment, known in came.items()}
+    parts: tuple[list[Pod], list[Pod]] = [], []
+    for pod, (deployment, revision) in zip(pods, revisions, strict=True):
+        parts[revision != last[deployment]].append(pod)
+    return [part for part in parts if part]
+
+
+def _revision(pod: Pod) -> tuple[tuple[str, str], str]:
+    """Workload and Deployment of a pod, and its revision; empty for pods of others."""
+    revision = pod.metadata.labels.get(TEMPLATE_HASH, "")
+    deployment = _deployment(pod, revision) if revision else ""
+    return (workload_of(pod), deployment), revision if deployment else ""
 
 
 def _deployment(pod: Pod, revision: str) -> str:

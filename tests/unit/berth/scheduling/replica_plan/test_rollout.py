@@ -11,9 +11,10 @@ from berth.kube.objects import OwnerReference, Pod, Service
 from berth.network.groups import GroupKey
 from berth.scheduling.configuration import Profile
 from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
-from berth.scheduling.replica_plan.rollout import replaced_pods
+from berth.scheduling.replica_plan.rollout import apart, replaced_pods
 from tests.support import builders, kinds
 from tests.support.placement import Lab, chain, group_object, member, where, zoned
+from tests.support.stage import Stage
 
 HOST = "kubernetes.io/hostname"
 GROUP, WORKLOAD = "appgroup.diktyo.x-k8s.io", "appgroup.diktyo.x-k8s.io.workload"
@@ -192,3 +193,34 @@ def test_limits_hold_for_calls_of_what_is_replaced(old: str, service: dict[str, 
     lab.cache.update_service(msgspec.convert(body, Service))
     lab.see(replica(f"{old}1", OLD, on="n0"), replica("c1", OLD, on="n2"))
     assert set(where(lab.place(shop, *(replica(f"{name}2", NEW) for name in "ab"))).values()) == expected
+
+
+@pytest.mark.parametrize("over", [False, True], ids=["all or nothing", "what fits"])
+@pytest.mark.parametrize("came", ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"], ids=["at once", "later"])
+def test_what_stays_does_not_count_on_what_goes_and_waits_as_well(came: str, *, over: bool) -> None:
+    """A Deployment that is scaled in the middle of a rollout has one more pod of each revision."""
+    stage = Stage(wait=0.0 if over else 30.0)
+    for number in (2, 3, 4):
+        stage.cache.update_node(zoned(f"n{number}"))
+    stage.group(group_object("shop", *chain("a", "b")))
+    for pod in (replica("b1", OLD, on="n1"), *(replica(f"a{n}", OLD, on=f"n{n}") for n in (1, 2, 3))):
+        stage.cache.update_pod(pod)
+    late, new = replica("a4", OLD), [replica(f"a{n}", NEW) for n in (5, 6, 7)]
+    for pod in new:
+        pod.metadata.creation_timestamp = came
+    late.metadata.creation_timestamp = "2026-01-01T00:00:00Z"
+    stage.add(late, *new)
+    stage.schedule()
+    homes = {decision.pod.metadata.name: decision.node for decision in stage.bound}
+    assert len(homes) == 4
+    assert len({homes[pod.metadata.name] for pod in new}) == 2
+
+
+def test_those_that_come_last_or_matter_most_are_planned_first() -> None:
+    old, new, urgent = replica("a1", OLD), replica("a2", NEW), replica("b1", OLD, spec={"priority": 1})
+    late, other, nobody = replica("b2", NEW), replica("a3", OLD, deployment="a-canary"), member("c", "c")
+    for pod, came in ((old, "1"), (new, "2"), (urgent, "1"), (late, "2"), (other, "1"), (nobody, "1")):
+        pod.metadata.creation_timestamp = came
+    assert apart([old, new, urgent, late, other, nobody]) == [[new, urgent, other, nobody], [old, late]]
+    assert apart([old, nobody]) == [[old, nobody]]
+    assert apart([]) == []
