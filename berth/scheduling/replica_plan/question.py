@@ -24,6 +24,7 @@ from berth.scheduling.gang.exact import WIDEST
 from berth.scheduling.gang.problem import Weights
 from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.plugins.node_bandwidth import requested_bandwidth
+from berth.scheduling.replica_plan.absent import calls_through_absent
 from berth.scheduling.replica_plan.attach_room import attach_room
 from berth.scheduling.replica_plan.places import failure_zones, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
@@ -97,6 +98,8 @@ def pose(
     placed = placed_replicas(group, cache.state)
     number = {name: row for row, name in enumerate(dict.fromkeys([*(pods.workload for pods in pod_sets), *placed]))}
     edges = [edge for edge in group.edges if edge.dependent in number and edge.dependency in number]
+    waiting = [pods.workload for pods in pod_sets]
+    edges += calls_through_absent(group, waiting, dict.fromkeys([*placed, *waiting]))
     carried = _bandwidth_counts(edges, infrastructure)
     if carried and not _expressible(infrastructure):
         return None

@@ -22,6 +22,7 @@ from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.infrastructure import InfrastructureView
 from berth.scheduling.gang.problem import Infrastructure
 from berth.scheduling.gang.state import InfrastructureState
+from berth.scheduling.replica_plan.absent import calls_through_absent
 from berth.scheduling.replica_plan.places import Kinds, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, Floats, own_costs
 from berth.scheduling.replica_plan.prices import kept_endpoints, objective_prices
@@ -132,7 +133,11 @@ class SinglePods:
 
     def _edges(self, workload: str, group: Group) -> tuple[list[GroupEdge], Mapping[str, Routing]]:
         """Calls of the workload and to it, other calls to those whose load it adds to, and how calls are routed."""
-        own = group.edges_of.get(workload, ())
+        own = [*group.edges_of.get(workload, ())]
+        placed = self._cache.members.places(group.key)
+        if not any(placed.staying(end) for edge in own for end in (edge.dependent, edge.dependency) if end != workload):
+            present = [name for name in placed.workloads() if placed.staying(name)]
+            own += calls_through_absent(group, [workload], present)
         routing = {
             name: self._cache.services.routing(group.key, name).routing for name in {edge.dependency for edge in own}
         }
