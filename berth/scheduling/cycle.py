@@ -273,17 +273,16 @@ class SchedulingCycle:
         return self.planners[profile.scheduler_name].refusal(pod, usable, costs, change)
 
     def _settles(self, attempt: Attempt, group: Group) -> bool:
-        """Whether the first pods of a group with dependencies wait for more pods, or network data, that may be coming.
+        """Whether pods of a group with dependencies wait for more pods, or its first ones for network data.
 
-        Says what they are planned without.
+        Says what these are planned without.
         """
         window, costs, weight_sets = self._settling, attempt.costs, attempt.profile.weight_sets
         if window is None or not group.edges:
             return False
-        if any(member.node and not member.terminating for member in self._cache.members.of(group.key)):
-            return False
-        identity, unserved = group.uid or group.key, self._cache.services.unserved(group)
-        again = window.look_again(identity, costs, weight_sets, unserved=bool(unserved))
+        first = not any(member.node and not member.terminating for member in self._cache.members.of(group.key))
+        identity, unserved = group.uid or group.key, self._cache.services.unserved(group) if first else []
+        again = window.look_again(identity, costs, weight_sets, unserved=bool(unserved)) if first else None
         if again is None:
             again = window.next_pod(attempt.entry)
         else:
@@ -291,7 +290,7 @@ class SchedulingCycle:
         if again is not None:
             self._queue.retry_at(attempt.entry, again, keeps_age=True)
             return True
-        weights = not settled(costs, weight_sets) and not costs.absent
+        weights = first and not settled(costs, weight_sets) and not costs.absent
         if (weights or unserved) and window.tell(identity):
             message = messages.network_data_missing(costs, weights=weights, unserved=unserved)
             self._listener.about_group(group, message)

@@ -3,7 +3,7 @@
 Its pods come one after the other, and once each workload has one they could be planned, without the other replicas.
 Watches of different kinds are not ordered. When everything is applied at once, an application's pods may be seen before
 its NetworkTopology, or before the weights that are computed of it, of its last edit or of measurements, or before the
-Services that say which replica is called. Pods are not moved afterwards. No I/O.
+Services that say which replica is called. Pods are not moved afterwards. Later pods wait for each other alone. No I/O.
 """
 
 from __future__ import annotations

@@ -118,13 +118,34 @@ def test_without_a_topology_nothing_waits_longer_than_two_seconds() -> None:
     assert stage.schedule(seconds=2.0 - SETTLE_SECONDS + 0.1) == {"pa", "pb"}
 
 
-def test_later_replicas_do_not_wait() -> None:
+def test_later_replicas_wait_for_each_other_and_nothing_else() -> None:
+    """A Deployment that grows has its pods one after the other, and so have those that are rolled out together."""
     stage = Stage()
     stage.shop()
     stage.schedule()
     stage.schedule(seconds=SETTLE_SECONDS)
+    stage.together.clear()
     stage.add(member("pc", "a"))
-    assert stage.schedule() == {"pa", "pb", "pc"}
+    assert stage.schedule(seconds=GATHER_SECONDS / 2) == {"pa", "pb"}
+    stage.add(member("pd", "b"))
+    assert stage.schedule(seconds=0.8 * GATHER_SECONDS) == {"pa", "pb"}
+    assert stage.schedule(seconds=0.3 * GATHER_SECONDS) == {"pa", "pb", "pc", "pd"}
+    assert stage.together == {2}
+    assert stage.told == [f"No longer waiting for network data. {NO_COSTS}"]
+
+
+def test_further_replicas_that_keep_coming_do_not_hold_up_each_other() -> None:
+    stage = Stage()
+    stage.shop()
+    stage.schedule(seconds=SETTLE_SECONDS)
+    stage.schedule(seconds=SETTLE_SECONDS)
+    stage.add(member("pc", "b"))
+    begun, number = stage.clock.now, 0
+    while stage.schedule(seconds=GATHER_SECONDS / 2) == {"pa", "pb"}:
+        stage.add(member(f"more-{number}", "b"))
+        number += 1
+        assert number < 100
+    assert stage.clock.now - begun == pytest.approx(GATHER_AT_MOST_SECONDS, abs=1.01 * GATHER_SECONDS)
 
 
 @pytest.mark.parametrize("case", ["single pod", "no dependencies", "no window"])
