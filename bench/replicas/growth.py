@@ -5,6 +5,7 @@ Every step is planned on top of what is bound then, and judged beside a plan of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -81,20 +82,20 @@ class Application:
                 self.waiting += 1
 
     def remove(self, count: int, *, revision: str) -> None:
-        """Delete so many pods of a revision of every Deployment, as a ReplicaSet chooses them.
+        """Delete so many pods of a revision of every Deployment at once, as a ReplicaSet chooses them.
 
         Those that share their node with most others of their Deployment go first, of these the youngest, of these the
-        ones with the lowest UID.
+        ones with the lowest UID. Who shares a node is counted before any of them goes.
         """
         for name in self.templates:
-            for _ in range(count):
-                own = [pod for pod in self.pods if pod["metadata"]["labels"][WORKLOAD_LABEL] == name]
-                on = [pod["spec"]["nodeName"] for pod in own]
-                choice = [pod for pod in own if pod["metadata"]["labels"]["pod-template-hash"] == revision]
-                choice.sort(key=lambda pod: pod["metadata"]["uid"])
-                choice.sort(key=lambda pod: pod["metadata"]["creationTimestamp"], reverse=True)
-                if choice:
-                    self.pods.remove(max(choice, key=lambda pod: on.count(pod["spec"]["nodeName"])))
+            own = [pod for pod in self.pods if pod["metadata"]["labels"][WORKLOAD_LABEL] == name]
+            on = Counter(pod["spec"]["nodeName"] for pod in own)
+            choice = [pod for pod in own if pod["metadata"]["labels"]["pod-template-hash"] == revision]
+            choice.sort(key=lambda pod: pod["metadata"]["uid"])
+            choice.sort(key=lambda pod: pod["metadata"]["creationTimestamp"], reverse=True)
+            choice.sort(key=lambda pod: on[pod["spec"]["nodeName"]], reverse=True)
+            for pod in choice[:count]:
+                self.pods.remove(pod)
 
     def _pod(self, name: str, revision: str) -> dict[str, Any]:
         self.made += 1

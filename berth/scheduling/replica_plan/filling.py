@@ -26,7 +26,8 @@ def filling_order(
 ) -> Generator[None, None, list[list[int]]]:
     """Node slots of each pod set, one a pod, in turns.
 
-    Sets take turns, pod by pod; where no constraint says otherwise, nodes come as the plan has them.
+    Sets take turns, pod by pod; where no constraint says otherwise, nodes come as the plan has them, each once before
+    any comes again.
 
     Args:
         rules: of the problem.
@@ -85,7 +86,7 @@ def _table(rule: Spread) -> Ints:
 
 
 class _Set:
-    """Nodes that a pod set is to be given."""
+    """Nodes that a pod set is to be given, each once before any comes again: those that go last leave no two on one."""
 
     def __init__(self, counts: Mapping[int, int], own: Sequence[tuple[Ints, Ints]]) -> None:
         """Take pods by node slot, and of each constraint to follow counts by domain and the nodes' domains."""
@@ -93,21 +94,25 @@ class _Set:
         """pods without a node"""
         self._slots = list(counts)
         self._counts = np.array([*counts.values()], dtype=np.int64)
+        self._taken = np.zeros_like(self._counts)
         self._own = [(table, domain[self._slots]) for table, domain in own]
-        self._first = 0
+        self._round: list[int] = []
 
     def take(self) -> int:
         """The slot for the next pod."""
         place = self._emptiest() if self._own else self._in_order()
         self._counts[place] -= 1
+        self._taken[place] += 1
         self.left -= 1
         return self._slots[place]
 
     def _emptiest(self) -> int:
         filled = np.max([table[domain] for table, domain in self._own], axis=0)
-        return int(np.where(self._counts > 0, filled, np.iinfo(np.int64).max).argmin())
+        filled[self._counts == 0] = np.iinfo(np.int64).max
+        emptiest = np.flatnonzero(filled == filled.min())
+        return int(emptiest[self._taken[emptiest].argmin()])
 
     def _in_order(self) -> int:
-        while not self._counts[self._first]:
-            self._first += 1
-        return self._first
+        if not self._round:
+            self._round = np.flatnonzero(self._counts)[::-1].tolist()
+        return self._round.pop()

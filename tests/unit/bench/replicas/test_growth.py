@@ -103,16 +103,18 @@ def test_after_a_rollout_by_berth_plan_every_workload_survives_a_node() -> None:
 
 
 @pytest.mark.parametrize(
-    ("additions", "left"),
+    ("additions", "count", "left"),
     [
-        pytest.param([["a", "a", "b"]], ["a", "b"], id="those-that-share-a-node-go-first"),
-        pytest.param([["a", "b"], ["c"]], ["a", "b"], id="then-the-youngest"),
-        pytest.param([["c"], ["a", "b"]], ["a", "c"], id="of-several-the-lowest-uid"),
-        pytest.param([["a", "b", "b", "a"]], ["a", "b", "b"], id="of-several-that-share-the-lowest-uid"),
+        pytest.param([["a", "a", "b"]], 1, ["a", "b"], id="those-that-share-a-node-go-first"),
+        pytest.param([["a", "b"], ["c"]], 1, ["a", "b"], id="then-the-youngest"),
+        pytest.param([["c"], ["a", "b"]], 1, ["a", "c"], id="of-several-the-lowest-uid"),
+        pytest.param([["a", "b", "b", "a"]], 1, ["a", "b", "b"], id="of-several-that-share-the-lowest-uid"),
+        pytest.param([["a", "a", "b"], ["c", "c", "d"]], 4, ["b", "d"], id="all-that-share-a-node-at-once"),
+        pytest.param([["a", "a"], ["c"]], 2, ["c"], id="even-where-none-is-left-there"),
     ],
 )
 def test_a_replica_set_chooses_whom_to_delete(
-    application: Application, additions: list[list[str]], left: list[str]
+    application: Application, additions: list[list[str]], count: int, left: list[str]
 ) -> None:
     """Nodes of each addition are by UID, the highest first."""
     for nodes in additions:
@@ -131,7 +133,7 @@ def test_a_replica_set_chooses_whom_to_delete(
 
         application.planner = planned
         application.add(len(nodes), revision="v1")
-    application.remove(1, revision="v1")
+    application.remove(count, revision="v1")
     assert sorted(on(application, "frontend")) == left
 
 

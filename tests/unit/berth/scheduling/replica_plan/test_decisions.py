@@ -130,6 +130,19 @@ def test_who_stays_longest_gets_the_first_node(indices: list[str | None], expect
     assert [f"{each.pod.metadata.name} {each.node}" for each in found.decisions] == expected
 
 
+@pytest.mark.parametrize("index", ["0", None], ids=["StatefulSet", "ReplicaSet"])
+def test_those_that_stay_longest_are_on_as_many_nodes_as_there_are(index: str | None) -> None:
+    """A workload that shrinks to two keeps two nodes, whatever is there besides."""
+    asked = question({"a": 5})
+    pods = [candidate.info.pod for candidate in asked.pod_sets[0].candidates]
+    for number, pod in enumerate(pods):
+        pod.metadata.labels |= {POD_INDEX: str(number)} if index is not None else {}
+    found = finish(read(asked, plan(asked, {2: 3, 0: 2}), GROUP, NAMES))
+    node = {each.pod.metadata.name: each.node for each in found.decisions}
+    lasting = pods if index is not None else pods[::-1]
+    assert [node[pod.metadata.name] for pod in lasting] == ["n2", "n0", "n2", "n0", "n2"]
+
+
 @pytest.mark.parametrize(
     ("selects", "counts", "order"),
     [
