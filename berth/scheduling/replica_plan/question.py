@@ -29,7 +29,7 @@ from berth.scheduling.replica_plan.attach_room import attach_room
 from berth.scheduling.replica_plan.places import failure_zones, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.prices import kept_endpoints, objective_prices
-from berth.scheduling.replica_plan.rollout import replaced_pods
+from berth.scheduling.replica_plan.rollout import away_from, replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader, TooManyRulesError
 from berth.scheduling.replica_plan.same_nodes import SameNodes
 from berth.scheduling.replica_plan.socket_harm import sharing_of
@@ -120,6 +120,10 @@ def pose(
     volumes = volume_room(charged, cache.state).beside(attach_room(charged, cache.state))
     volumes = volumes.beside(cut_room(cuts, charged, cache.state))
     costs = infrastructure.infrastructure.location_cost
+    charges = _charges(charged)
+    if gone:
+        away = away_from(gone, cache.state, infrastructure.infrastructure, weights.network)
+        charges = [_plus(cost, away.get(pods.workload)) for pods, cost in zip(charged, charges, strict=True)]
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
     problem = Problem(
         nodes=_nodes(
@@ -143,7 +147,7 @@ def pose(
                 cost=cost,
                 names_nodes=names_nodes(pods.template),
             )
-            for pods, taken, cost in zip(charged, volumes.requests, _charges(charged), strict=True)
+            for pods, taken, cost in zip(charged, volumes.requests, charges, strict=True)
         ],
         edges=[
             Edge(
@@ -250,3 +254,8 @@ def _charges(pod_sets: Sequence[Alike]) -> list[Floats | None]:
             known[costs] = np.sum([*pods.costs.values()], axis=0)
         found.append(known[costs])
     return found
+
+
+def _plus(cost: Floats | None, more: Floats | None) -> Floats | None:
+    """The sum of what is there."""
+    return cost if more is None else more if cost is None else cost + more

@@ -11,19 +11,28 @@ what is replaced goes first.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from berth.api.labels import membership
+import numpy as np
+import numpy.typing as npt
+
+from berth.api.labels import LABEL_WORKLOAD, membership
 from berth.kube.objects import Pod
 from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.pod_record import PodRecord
+from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.gang.problem import Infrastructure
 from berth.scheduling.replica_plan.places import member_pods
 from berth.scheduling.single import workload_of
 
+Floats = npt.NDArray[np.float64]
+
 TEMPLATE_HASH = "pod-template-hash"
 """Pod label: the revision of a Deployment."""
+STAY = 0.01
+"""Share of the network cost between a new pod and those that it replaces that it costs to be away from these."""
 GENERATED = 58
 """Characters of a ReplicaSet's name and the dash behind it that a pod's name has room for: 5 of 63 are chance."""
 
@@ -56,6 +65,27 @@ def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[Po
             continue
         if member.key.startswith(prefixes.get((counted.workload, record.template.labels.get(TEMPLATE_HASH, "")), ())):
             found.append(record)
+    return found
+
+
+def away_from(
+    replaced: Iterable[PodRecord], state: ClusterState, infrastructure: Infrastructure, network: float
+) -> dict[str, Floats]:
+    """float64[N] by workload, what it costs a new pod to be elsewhere than those that are replaced.
+
+    That is little, and nobody is told of it: it decides between plans that are as good. Without it the first pods of an
+    application that is rolled out as a whole would go to the emptiest zone, where the others would have to follow.
+    """
+    location, location_cost = infrastructure.location, infrastructure.location_cost
+    homes: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for record in replaced:
+        slot = state.node_index.get(record.node_name)
+        if slot is not None and not record.terminating:
+            homes[record.template.labels.get(LABEL_WORKLOAD, "")][int(location[slot])] += 1
+    found = dict[str, Floats]()
+    for workload, counts in homes.items():
+        there = np.array([*counts.values()], dtype=np.float64) / counts.total()
+        found[workload] = (STAY * network * (location_cost[:, [*counts]] @ there))[location]
     return found
 
 

@@ -224,3 +224,15 @@ def test_those_that_come_last_or_matter_most_are_planned_first() -> None:
     assert apart([old, new, urgent, late, other, nobody]) == [[new, urgent, other, nobody], [old, late]]
     assert apart([old, nobody]) == [[old, nobody]]
     assert apart([]) == []
+
+
+@pytest.mark.parametrize("home", ["z1", "z2", "z3"])
+@pytest.mark.parametrize("surge", [1, 2])
+def test_an_application_that_is_rolled_out_stays_where_it_is(home: str, surge: int) -> None:
+    """Other zones are emptier, and would do as well if the old pods were gone; the others of it would be far away."""
+    lab = Lab([zoned(f"{zone}-{n}", zone) for zone in ("z1", "z2", "z3") for n in range(2)])
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    lab.see(*(replica(f"{name}{n}", OLD, on=f"{home}-{n}") for name in "ab" for n in range(2)))
+    outcome = lab.place(shop, *(replica(f"{name}{n + 2}", NEW) for name in "ab" for n in range(surge)))
+    assert {node.split("-")[0] for node in where(outcome).values()} == {home}
+    assert all({*decision.terms} <= {"network", "survival"} for decision in outcome.decisions)
