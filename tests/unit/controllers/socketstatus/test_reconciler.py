@@ -180,7 +180,7 @@ async def test_pods_in_caches_of_their_own_suffer_half(caches: dict[str, int], p
         world.profiles.update(workload_profile(name, "D", kind="StatefulSet", slowdowns=slower))
     assert world.raw is not None
     for each in world.raw["status"]["sockets"]:
-        each |= caches
+        each.update(caches)
     await world.reconciler.reconcile("n1")
     assert sorted(world.sockets.values()) == places
 
