@@ -81,7 +81,7 @@ def cpus(machine: Path) -> str:
 
 
 @asynccontextmanager
-async def running(machine: Path, server: ApiServer) -> AsyncIterator[Checks]:
+async def running(machine: Path, server: ApiServer, **options: Any) -> AsyncIterator[Checks]:
     """A component at work; its checks."""
     settings = PinningSettings(
         name="n1",
@@ -91,6 +91,7 @@ async def running(machine: Path, server: ApiServer) -> AsyncIterator[Checks]:
         sysfs=machine / "sys",
         kubelet=machine / "kubelet",
         journal=machine / "journal",
+        **options,
     )
     connection = server.connection()
     async with ApiClient(connection) as client:
@@ -113,6 +114,27 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
+def of_two_caches(machine: Path) -> None:
+    """Have the machine be a socket of two caches."""
+    write_sysfs(machine / "several", uniform(caches=2, cores=2))
+    (machine / "sys").rename(machine / "before")
+    (machine / "several").rename(machine / "sys")
+    for each in (machine / "cgroup").rglob("cpuset.cpus"):
+        each.write_text("0-3")
+
+
+async def test_a_socket_is_not_divided_where_that_is_not_wanted(machine: Path) -> None:
+    of_two_caches(machine)
+    plane = Plane()
+    plane.objects["socketstatuses"][0]["spec"]["assignments"][0]["socket"] = 0
+    with api_server(plane) as server:
+        async with running(machine, server, divide="socket"):
+            await until(lambda: any(report["pinned"] == "1/1" for report in plane.reports))
+    report = next(each for each in plane.reports if each["pinned"] == "1/1")
+    (pod,), (socket,) = report["pods"], report["sockets"]
+    assert (pod["cpus"], "cache" in pod, "pinnedCaches" in socket) == ("0-3", False, False)
+
+
 @pytest.mark.parametrize(
     ("told", "cache", "expected"),
     [
@@ -126,11 +148,7 @@ async def until(condition: Callable[[], bool]) -> None:
 async def test_a_pod_is_kept_to_a_cache_of_its_socket(
     machine: Path, told: dict[str, Any], cache: int, expected: str
 ) -> None:
-    write_sysfs(machine / "several", uniform(caches=2, cores=2))
-    (machine / "sys").rename(machine / "before")
-    (machine / "several").rename(machine / "sys")
-    for each in (machine / "cgroup").rglob("cpuset.cpus"):
-        each.write_text("0-3")
+    of_two_caches(machine)
     plane = Plane()
     (status,) = plane.objects["socketstatuses"]
     status["spec"]["assignments"][0]["socket"] = 0

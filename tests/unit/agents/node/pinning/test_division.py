@@ -179,6 +179,19 @@ def test_a_pod_for_which_no_cache_has_room_has_all_of_the_socket() -> None:
     assert caches_of(found) == [0, 1, 2, 3, None]
 
 
+def test_two_change_places_where_neither_has_room_to_move() -> None:
+    machine = uniform(caches=2, cores=4)
+    pods = [tenant(f"p{at}", letter, 2000) for at, letter in enumerate("DDAA")]
+    parts = divided(pods, machine, before={"p0": 0, "p1": 0, "p2": 1, "p3": 1})
+    assert suffering(pods, caches_of(parts)) == 0
+
+
+def test_two_that_disturb_each_other_change_places_as_they_do_not_meet() -> None:
+    pods = tenants("BCBC")
+    parts = divided(pods, uniform(caches=2, cores=4), before={"p0": 0, "p1": 0, "p2": 1, "p3": 1})
+    assert suffering(pods, caches_of(parts)) == 0
+
+
 def test_pods_stay_in_their_caches_when_others_come_and_go() -> None:
     pods = tenants("DADABC")
     parts = divided(pods)

@@ -5,6 +5,7 @@ With a kernel, a runtime and an API server they are in tests/integration/test_pi
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -132,6 +133,18 @@ async def test_a_pod_that_gets_more_cpus_has_its_containers_get_those_of_their_s
             assert (await node.round(wish("web"))).pods[0].pinned
         assert cpus(web) == expected
         (web.parent / "cpuset.cpus").write_text("0-3")
+
+
+@pytest.mark.parametrize(
+    ("least", "expected"),
+    [pytest.param(1000, "1", id="enough of its part"), pytest.param(2000, "1-3", id="too little of it")],
+)
+async def test_a_pod_whose_cgroup_lacks_a_cpu_of_its_part(node: Node, least: int, expected: str) -> None:
+    web = node.container("web", cpus="1-3")
+    (web.parent / "cpuset.cpus").write_text("1-3")
+    part = dataclasses.replace(wish("web"), socket_cpus=ONE | OTHER, least=least)
+    await node.pinner.round([part], observe=False)
+    assert cpus(web) == expected
 
 
 async def test_others_change_it_again_and_again(node: Node) -> None:

@@ -163,6 +163,16 @@ def test_many_pods_and_few_cost_by_the_same_rule(monkeypatch: pytest.MonkeyPatch
     assert NodeCosts(judge).cost(kind(node)) == pytest.approx(few)
 
 
+def test_what_is_made_quickly_or_of_a_pod_less_counts_caches_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge, few = LeastSlowdown(MODEL, [A, D]), Node([D, D, D], [1] * 3, [8], [4])
+    many = few._replace(pods=[D] * 4, sizes=[1] * 4)
+    before, after = (NodeCosts(judge).cost(kind(node)) for node in (few, many))
+    assert NodeCosts(judge).at_most(kind(many)) == pytest.approx(after)
+    monkeypatch.setattr(node_costs, "EXACT", 1)
+    added = NodeCosts(judge).added_to(Resident(D, 1), 0, [kind(few)])
+    assert added[0] == pytest.approx(after - before)
+
+
 def test_the_more_caches_the_less_two_cost_that_disturb_each_other() -> None:
     judge = LeastSlowdown(MODEL, [A, D])
     crowd = [D, D, D, D]
