@@ -30,6 +30,8 @@ def _why(move: Move, view: View, now: datetime) -> str:
         return f"{move.pod} is gone"
     if move.target_node not in view.nodes:
         return f"node {move.target_node} is gone"
+    if moves.in_vain(move, view):
+        return f"{move.target_node} takes no pod any more, and the new one is elsewhere"
     if not moves.overdue(move, view.settles, now):
         return "by what is measured now it gains too little"
     if view.refused and move.new_pod is None:

@@ -112,3 +112,21 @@ def test_a_policy_that_cannot_be_read_keeps_no_pod_of_others_and_its_own_not_for
         stand.stage.witness()
         assert stand.places() == [""]
         stand.wait_settled("a")
+
+
+@pytest.mark.usefixtures("controller")
+def test_a_move_to_a_node_that_is_cordoned_before_the_pod_comes_is_given_up_at_once(
+    lively: LocalCluster, tmp_path: Path
+) -> None:
+    with FaultProxy(lively, directory=tmp_path) as proxy, far_away(lively) as stand:
+        with placing(proxy, tmp_path):
+            stand.deploy()
+            stand.wait_settled("a")
+        let_move(stand)
+        eventually(stand.outcomes, accept=["Creating"].__eq__, what="move", timeout=120.0)
+        eventually(stand.places, accept=["", "a"].__eq__, what="a pod that waits")
+        stand.stage.change_node("c", {"spec": {"unschedulable": True}})
+        with placing(proxy, tmp_path):
+            eventually(lambda: stand.outcomes()[0], accept="Cancelled".__eq__, what="the end of it", timeout=60.0)
+            assert "takes no pod any more" in stand.stage.wait_event("web", "MoveCancelled")
+            eventually(lambda: (stand.replicas(), len(stand.places())), accept=(1, 1).__eq__, what="one pod")

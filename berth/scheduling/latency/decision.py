@@ -130,7 +130,7 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
         new = _new_pod(move, view)
         if new is not None and new.name != move.new_pod:
             status = moves.replace(status, move, new_pod=new.name)
-    left, there = view, set(view.nodes)  # `left` is without those that are evicted for the moves before
+    left = view  # without those that are evicted for the moves before
     for move in moves.open_moves(status):
         source = next((pod for pod in view.pods if pod.name == move.pod), None)
         target = _new_pod(move, view)
@@ -138,7 +138,7 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
         if source is None:
             outcome = Outcome.CANCELLED if target is None else Outcome.MOVED
             status = moves.replace(status, move, outcome=outcome, ready_time=move.ready_time or knowledge.whole(now))
-        elif moves.overdue(move, view.settles, now) or move.target_node not in there:
+        elif moves.overdue(move, view.settles, now) or moves.in_vain(move, view):
             status, found = _give_up(status, move, left, now)
         elif target is not None and target.ready:
             status, found = _with_both(status, move, source, target, left, now)

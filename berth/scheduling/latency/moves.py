@@ -17,7 +17,7 @@ from berth.api.latencypolicy import (
 )
 from berth.scheduling.latency.classification import LEAST_MARGIN
 from berth.scheduling.latency.knowledge import by_name, reject, whole
-from berth.scheduling.latency.situation import Reason
+from berth.scheduling.latency.situation import Reason, View
 
 HOUR: Final = timedelta(hours=1)
 """Over what the number of moves is bounded."""
@@ -93,6 +93,15 @@ def judge(status: LatencyPolicyStatus, now: datetime) -> LatencyPolicyStatus:
 def overdue(move: Move, settles: timedelta, now: datetime) -> bool:
     """Return whether a move takes too long; `settles` is how long the new pod has to be ready."""
     return whole(now) - (move.ready_time or move.start_time) >= PATIENCE + settles
+
+
+def in_vain(move: Move, view: View) -> bool:
+    """Return whether no pod will come to the node of a move: it is gone, or takes none and the new pod is elsewhere."""
+    if move.target_node not in view.nodes:
+        return True
+    there = any(pod.node == move.target_node and pod.name != move.pod for pod in view.pods)
+    elsewhere = sum(bool(pod.node) for pod in view.pods) > view.replicas
+    return not there and elsewhere and move.target_node not in view.candidates
 
 
 def look_at(status: LatencyPolicyStatus, settles: timedelta) -> list[datetime]:

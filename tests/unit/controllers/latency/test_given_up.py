@@ -24,6 +24,14 @@ OLD, NEW = Pod("old", "a"), Pod("new", "b")
         pytest.param([OLD, NEW], "ab", 10, {}, "by what is measured now it gains too little", id="pays no more"),
         pytest.param([], "ab", 10, {}, "old is gone", id="the pod is gone"),
         pytest.param([OLD, NEW], "a", 10, {}, "node b is gone", id="the node is gone"),
+        pytest.param(
+            [OLD, NEW._replace(node="c")],
+            "ab",
+            10,
+            {"candidates": ("a",)},
+            "b takes no pod any more, and the new one is elsewhere",
+            id="the node is cordoned",
+        ),
         pytest.param([OLD], "ab", LATE, {}, "no pod came to b in time", id="none came"),
         pytest.param([OLD, NEW._replace(ready=False)], "ab", LATE, {}, "new was not ready in time", id="not ready"),
         pytest.param([OLD, NEW], "ab", LATE, {}, "old was not gone in time", id="not evicted"),
@@ -47,7 +55,7 @@ def test_what_is_said_of_a_move_that_is_given_up(
     )
     found = tuple(known(node, 20).model_copy(update={"time": later(at)}) for node in "ab")
     status = LatencyPolicyStatus(moves=(move,), nodes=found)
-    view = View(tuple(pods), 1, tuple(nodes), tuple(nodes), **fields)
+    view = View(tuple(pods), 1, tuple(nodes), tuple(nodes))._replace(**fields)
     [after] = decide(status, policy(hard=80), view, later(at)).status.moves
     assert (after.outcome is Outcome.CANCELLED) is (said is not None)
     if said is not None:

@@ -158,3 +158,25 @@ def test_a_move_is_given_up_as_soon_as_its_node_is_gone(
     found = decide(status, policy(hard=80), View(pods, 1, NODES, NODES), later(1))
     assert [each.outcome for each in found.status.moves] == [Outcome.CANCELLED if ended else outcome]
     assert [action.pod for action in found.actions if isinstance(action, Evict)] == ([new] if ended and new else [])
+
+
+@pytest.mark.parametrize("outcome", sorted(moves.OPEN))
+@pytest.mark.parametrize(
+    ("elsewhere", "candidates", "ended"),
+    [
+        pytest.param("c", "cd", True, id="the node takes none, and the new pod is elsewhere"),
+        pytest.param("", "cd", False, id="the new pod has no node yet"),
+        pytest.param(None, "cd", False, id="there is none yet"),
+        pytest.param("c", "bcd", False, id="the node would take one"),
+    ],
+)
+def test_a_move_is_given_up_where_its_node_takes_no_pod_and_the_new_one_is_elsewhere(
+    outcome: Outcome, elsewhere: str | None, candidates: str, ended: bool
+) -> None:
+    """The node was cordoned, say, after the move had begun. It is not left alone for that."""
+    status = LatencyPolicyStatus(moves=(move("a", "b", None, outcome),))
+    pods = (Pod("on-a", "a"), *((Pod("new", elsewhere),) if elsewhere is not None else ()))
+    found = decide(status, policy(hard=80), View(pods, 1, NODES, tuple(candidates)), later(1))
+    assert [each.outcome for each in found.status.moves] == [Outcome.CANCELLED if ended else outcome]
+    assert not [action for action in found.actions if isinstance(action, Evict)]
+    assert not any(known.rejections for known in found.status.nodes)
