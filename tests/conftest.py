@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from berth.runtime import struct_types
+
 # How long an example takes says nothing on a machine that has other things to do. Examples are the same in every run:
 # what fails was changed. With BERTH_TEST_EXPLORE they are new ones each time, to find what nobody knows yet.
 settings.register_profile(
@@ -20,6 +22,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("berth")
+
+
+def pytest_collection_finish() -> None:
+    """Have types worked out before there are threads, as processes of Berth do: tests have several leases."""
+    struct_types.prepare()
 
 
 @pytest.fixture
