@@ -158,16 +158,16 @@ class SchedulingQueue:
         if key is None:
             return
         entry = self._entries[key]
-        del entry.pods[uid]
-        entry.left_over.discard(uid)
-        entry.looked_at.pop(uid, None)
-        entry.told.pods.discard(uid)
+        entry.went(uid)
         if not entry.pods:
             del self._entries[key]
             self._unschedulable.discard(entry)
             self._set_rank(entry, None)
         else:
             entry.outranked = True
+            if uid in entry.unheard and entry.rank is None:
+                # The others may wait for it alone, and who reads its policy knows no more in which entry it was.
+                self._wake(entry)
 
     def pop(self, *, held: Callable[[str], bool] | None = None) -> QueueEntry | None:
         """The next entry to schedule, None when none is due; it stays in the queue until its pods are deleted.

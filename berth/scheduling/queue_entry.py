@@ -146,6 +146,13 @@ class QueueEntry:
             self.first_seen = self.first_seen if self.pods else wait.first_seen
             self.left_over.add(uid)
 
+    def went(self, uid: str) -> None:
+        """Forget a pod."""
+        del self.pods[uid]
+        self.left_over.discard(uid)
+        self.looked_at.pop(uid, None)
+        self.told.pods.discard(uid)
+
     @property
     def priority(self) -> int:
         """Highest priority among the waiting pods."""

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from berth.network.groups import GroupKey
 from berth.scheduling.queue import FLUSH_AFTER
+from berth.scheduling.queue_entry import EntryKey
 from tests.support.placement import lone, member
 from tests.support.stage import Stage, shop
 
@@ -121,3 +123,30 @@ def test_where_those_that_were_waited_for_are_gone_others_are_not_placed_unheard
     unheard(stage)
     stage.schedule()
     assert stage.placed() == {"a0", "b0", "a2"}
+
+
+def left_waiting(stage: Stage) -> None:
+    """One of an application waits for nothing itself, beside another whose policy is not read yet."""
+    stage.add(member("a1", "a"), member("b1", "b"))
+    unheard(stage, "a1")
+    stage.schedule()
+    assert stage.placed() == {"a0", "b0"}
+
+
+def test_nobody_waits_for_one_that_is_gone() -> None:
+    """Who reads its policy does not know any more whose it was."""
+    stage = grouped(there=True)
+    left_waiting(stage)
+    stage.cache.delete_pod(member("a1", "a"))
+    stage.queue.delete("pod-default-a1")
+    stage.schedule()
+    assert stage.placed() == {"a0", "b0", "b1"}
+
+
+def test_nobody_waits_for_one_that_is_of_another_application_by_now() -> None:
+    stage = grouped(there=True)
+    left_waiting(stage)
+    other = EntryKey.of_group(GroupKey("default", "other"), "berth-scheduler")
+    stage.queue.add(member("a1", "a", group="other"), other)
+    stage.schedule()
+    assert stage.placed() == {"a0", "b0", "b1"}
