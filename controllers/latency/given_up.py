@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from berth.api.latencypolicy import LatencyPolicyStatus, Move
@@ -21,16 +22,17 @@ def why_given_up(status: LatencyPolicyStatus, view: View, now: datetime) -> dict
         view: what was there.
         now: the time.
     """
-    return {move.pod: _why(move, view, now) for move in moves.open_moves(as_of(status, now))}
+    going = moves.open_moves(as_of(status, now))
+    return {move.pod: _why(move, view, going, now) for move in going}
 
 
-def _why(move: Move, view: View, now: datetime) -> str:
+def _why(move: Move, view: View, going: Iterable[Move], now: datetime) -> str:
     there = {pod.name for pod in view.pods}
     if move.pod not in there:
         return f"{move.pod} is gone"
     if move.target_node not in view.nodes:
         return f"node {move.target_node} is gone"
-    if moves.in_vain(move, view):
+    if moves.in_vain(move, view, going):
         return f"{move.target_node} takes no pod any more, and the new one is elsewhere"
     if not moves.overdue(move, view.settles, now):
         return "by what is measured now it gains too little"

@@ -130,15 +130,15 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
         new = _new_pod(move, view)
         if new is not None and new.name != move.new_pod:
             status = moves.replace(status, move, new_pod=new.name)
-    left = view  # without those that are evicted for the moves before
-    for move in moves.open_moves(status):
+    left, going = view, moves.open_moves(status)  # `left` is without those that are evicted for the moves before
+    for move in going:
         source = next((pod for pod in view.pods if pod.name == move.pod), None)
         target = _new_pod(move, view)
         found: list[Action] = []
         if source is None:
             outcome = Outcome.CANCELLED if target is None else Outcome.MOVED
             status = moves.replace(status, move, outcome=outcome, ready_time=move.ready_time or knowledge.whole(now))
-        elif moves.overdue(move, view.settles, now) or moves.in_vain(move, view):
+        elif moves.overdue(move, view.settles, now) or moves.in_vain(move, view, going):
             status, found = _give_up(status, move, left, now)
         elif target is not None and target.ready:
             status, found = _with_both(status, move, source, target, left, now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -95,13 +96,25 @@ def overdue(move: Move, settles: timedelta, now: datetime) -> bool:
     return whole(now) - (move.ready_time or move.start_time) >= PATIENCE + settles
 
 
-def in_vain(move: Move, view: View) -> bool:
-    """Return whether no pod will come to the node of a move: it is gone, or takes none and the new pod is elsewhere."""
+def in_vain(move: Move, view: View, going: Iterable[Move]) -> bool:
+    """Return whether no pod will come to the node of a move: it is gone, or takes none and the new pod is elsewhere.
+
+    Args:
+        move: the move.
+        view: what is there.
+        going: all moves that go on: those with both pods there have one more each.
+    """
     if move.target_node not in view.nodes:
         return True
-    there = any(pod.node == move.target_node and pod.name != move.pod for pod in view.pods)
-    elsewhere = sum(bool(pod.node) for pod in view.pods) > view.replicas
-    return not there and elsewhere and move.target_node not in view.candidates
+    if move.target_node in view.candidates or _is_there(move, view):
+        return False
+    names = {pod.name for pod in view.pods}
+    both = sum(each.pod in names and _is_there(each, view) for each in going)
+    return sum(bool(pod.node) for pod in view.pods) > view.replicas + both
+
+
+def _is_there(move: Move, view: View) -> bool:
+    return any(pod.node == move.target_node and pod.name != move.pod for pod in view.pods)
 
 
 def look_at(status: LatencyPolicyStatus, settles: timedelta) -> list[datetime]:

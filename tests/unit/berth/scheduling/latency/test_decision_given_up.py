@@ -180,3 +180,33 @@ def test_a_move_is_given_up_where_its_node_takes_no_pod_and_the_new_one_is_elsew
     assert [each.outcome for each in found.status.moves] == [Outcome.CANCELLED if ended else outcome]
     assert not [action for action in found.actions if isinstance(action, Evict)]
     assert not any(known.rejections for known in found.status.nodes)
+
+
+@pytest.mark.parametrize(
+    ("begun", "first"),
+    [
+        pytest.param(0.0, Outcome.CREATING, id="which goes on"),
+        pytest.param(-moves.PATIENCE.total_seconds(), Outcome.CANCELLED, id="which is given up"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("second", "ended"),
+    [
+        pytest.param(None, False, id="its pod is still to be created"),
+        pytest.param("", False, id="its pod has no node yet"),
+        pytest.param("d", True, id="its pod is elsewhere"),
+    ],
+)
+def test_the_pod_of_one_move_is_not_taken_for_that_of_another(
+    begun: float, first: Outcome, second: str | None, ended: bool
+) -> None:
+    """Without users no node is a candidate, so that is no news of the other's node."""
+    one, other = move("a", "b", "first", Outcome.CREATING), move("c", "e", None, Outcome.CREATING)
+    one = one.model_copy(update={"start_time": later(begun)})
+    pods = [Pod("on-a", "a"), Pod("on-c", "c"), Pod("first", "b", ready=False)]
+    pods += [Pod("second", second)] if second is not None else []
+    surge = Surge(replicas=2, previous=2, wanted=4, seen=True)
+    view = View(tuple(pods), 2, (*NODES, "e"), ())
+    status = LatencyPolicyStatus(moves=(one, other), surge=surge)
+    found = decide(status, policy(hard=80, max_concurrent=2), view, later(1)).status
+    assert [each.outcome for each in found.moves] == [first, Outcome.CANCELLED if ended else Outcome.CREATING]
