@@ -35,7 +35,7 @@ K = TypeVar("K", bound=Hashable)
 FIRST_RETRY = 0.2
 """Seconds after which a key is tried again after its first failure, at most; doubled each time."""
 LAST_RETRY = 60.0
-"""Upper bound of the same."""
+"""Upper bound of the same, where nobody says otherwise."""
 SHARE = 4
 """One namespace has at most one in so many workers."""
 
@@ -145,8 +145,14 @@ class DueKeys(Generic[K]):
 class WorkQueue(Generic[K]):
     """Runs a coroutine for every key that is due, several keys at a time."""
 
-    def __init__(self, namespace_of: Callable[[K], str]) -> None:
-        """Start empty; whose a key is decides whose turn it is."""
+    def __init__(self, namespace_of: Callable[[K], str], *, last_retry: float = LAST_RETRY) -> None:
+        """Start empty.
+
+        Args:
+            namespace_of: whose a key is, which decides whose turn it is.
+            last_retry: seconds after which a key that has failed is tried again at the latest.
+        """
+        self._last_retry = last_retry
         self.known: set[K] = set()
         """Keys that were added, without those whose object turned out not to exist."""
         self._keys: DueKeys[K] = DueKeys(namespace_of)
@@ -201,7 +207,7 @@ class WorkQueue(Generic[K]):
             self._changed.set()
 
     def _retry_at(self, failures: int) -> float:
-        return asyncio.get_running_loop().time() + backoff(failures, base=FIRST_RETRY, cap=LAST_RETRY)
+        return asyncio.get_running_loop().time() + backoff(failures, base=FIRST_RETRY, cap=self._last_retry)
 
     async def _next(self) -> K:
         loop = asyncio.get_running_loop()

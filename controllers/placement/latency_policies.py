@@ -32,6 +32,8 @@ WORKERS: Final = 8
 """Policies that are read at once; of one namespace, a quarter."""
 TRY_SECONDS: Final = 5.0
 """Seconds that reading one may take."""
+RETRY_SECONDS: Final = 2.0
+"""Greatest time between two tries: PATIENCE is to end soon after it is over."""
 PATIENCE: Final = 30.0
 """Seconds after which a pod is placed by what is known, where the policy can't be read for so long."""
 
@@ -84,7 +86,7 @@ class LatencyPolicies:
         self._idle = idle
         self._waiting: dict[str, dict[str, _Waiting]] = {}
         self._read: dict[str, _Read] = {}
-        self._queue: WorkQueue[str] = WorkQueue(lambda workload: workload.partition("/")[0])
+        self._queue: WorkQueue[str] = WorkQueue(lambda workload: workload.partition("/")[0], last_retry=RETRY_SECONDS)
         self.watch: Reflector[CustomObject] = Reflector(client, LATENCY_POLICIES)
         self.watch.add_handler(deferring(self.on_policy, LATENCY_POLICIES.plural))
 
@@ -137,16 +139,18 @@ class LatencyPolicies:
             ApiError, ValueError, aiohttp.ClientError, OSError: try again later.
         """
         waiting = self._waiting.pop(workload, {})
+        if waiting and not _patient(waiting):
+            # Many others are read, each for as long as that may take.
+            await self._end_unread(workload, waiting, "its turn came too late")
+            return False
         try:
             await self._refresh(workload)
         except (ApiError, ValueError, *TRANSPORT_ERRORS) as error:
             again = not isinstance(error, ValueError) and (not isinstance(error, ApiError) or error.retryable)
-            late = time.monotonic() - PATIENCE
-            patient = {uid: each for uid, each in waiting.items() if again and each.since > late}
-            waiting = {uid: each for uid, each in waiting.items() if uid not in patient}
-            if waiting:
-                log.warning("pods placed by what was known of their users", workload=workload, error=repr(error))
-                await self._end(waiting)
+            patient = _patient(waiting) if again else {}
+            if len(patient) < len(waiting):
+                late = {uid: each for uid, each in waiting.items() if uid not in patient}
+                await self._end_unread(workload, late, repr(error))
             if patient:
                 self._waiting[workload] = patient | self._waiting.get(workload, {})
                 raise
@@ -186,9 +190,19 @@ class LatencyPolicies:
         if problem is not None:
             log.warning("latency policy ignored", object=object_key(policy.metadata), problem=problem)
 
+    async def _end_unread(self, workload: str, waiting: dict[str, _Waiting], error: str) -> None:
+        log.warning("pods placed by what was known of their users", workload=workload, error=error)
+        await self._end(waiting)
+
     async def _end(self, waiting: dict[str, _Waiting]) -> None:
         """Let pods be placed, but those that have come anew since."""
         await self._idle()
         again = {uid for pods in self._waiting.values() for uid in pods}
         self._table.unheard.difference_update(waiting.keys() - again)
         self._heard(each.pod for each in waiting.values())
+
+
+def _patient(waiting: dict[str, _Waiting]) -> dict[str, _Waiting]:
+    """Those pods whose time is not over yet."""
+    late = time.monotonic() - PATIENCE
+    return {uid: each for uid, each in waiting.items() if each.since > late}

@@ -15,7 +15,7 @@ from berth.kube.meta import object_key
 from berth.kube.objects import CustomObject, OwnerReference, Pod
 from berth.runtime import workqueue
 from berth.scheduling.cache.user_latency import UserLatencyTable
-from controllers.placement.latency_policies import PATIENCE, LatencyPolicies
+from controllers.placement.latency_policies import PATIENCE, TRY_SECONDS, WORKERS, LatencyPolicies
 from tests.support.desk import Desk
 from tests.support.kube import running, until
 from tests.support.placement import chain, group_object, lone, member
@@ -58,6 +58,8 @@ class World:
         self.asked: list[str] = []
         self.heard: list[str] = []
         self.now = 100.0
+        self.takes = 1.0
+        """seconds that each read takes"""
         self.open = asyncio.Event()
         self.open.set()
         self.idle = asyncio.Event()
@@ -86,7 +88,7 @@ class World:
         if len(self.asked) in self.later:
             self.come(self.later[len(self.asked)])
         await self.open.wait()
-        self.now += 1.0
+        self.now += self.takes
         if self.errors:
             raise self.errors.pop(0)
         if self.error is not None:
@@ -306,6 +308,31 @@ async def test_trouble_that_ends_is_waited_for(world: World) -> None:
     world.errors = [OSError("away"), ApiError(status=429, reason="", message="later")]
     await world.read(of("web"))
     assert (world.targets, len(world.asked)) == ({"c"}, 3)
+
+
+async def test_who_waits_for_its_turn_is_placed_no_later(world: World) -> None:
+    """Each read takes as long as it may: of workloads of one namespace few have their turns within the time."""
+    targets = [f"web{number}" for number in range(40)]
+    for name in targets:
+        world.show(policy(name=name, uid=name, targetRef={"name": name}))
+    world.error, world.takes = OSError("away"), TRY_SECONDS
+    await world.read(*(of(name, name) for name in targets))
+    assert sorted(world.heard) == sorted(targets)
+    assert world.now - 100.0 <= PATIENCE + TRY_SECONDS * WORKERS
+
+
+async def test_tries_are_not_so_far_apart_that_patience_lasts_longer(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait(failures: int, *, base: float, cap: float) -> float:
+        world.now += min(cap, base * 2**failures)
+        return 0.0
+
+    monkeypatch.setattr(workqueue, "backoff", wait)
+    world.show(policy())
+    world.error, world.takes = OSError("away"), 0.0
+    await world.read(of("web"))
+    assert world.now - 100.0 <= PATIENCE + TRY_SECONDS
 
 
 async def test_who_comes_later_is_waited_for_as_long(world: World) -> None:
