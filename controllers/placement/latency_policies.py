@@ -166,7 +166,7 @@ class LatencyPolicies:
         """
         while (key := self._table.first(workload)) is not None:
             namespace, _, name = key.partition("/")
-            found = None
+            found, before = None, self.watch.objects.get(key)
             try:
                 async with asyncio.timeout(TRY_SECONDS):
                     found = await self._client.get(LATENCY_POLICIES, name, namespace=namespace)
@@ -174,11 +174,14 @@ class LatencyPolicies:
                 if not error.says_gone(LATENCY_POLICIES.plural, name):
                     raise
             await self._idle()
+            known = self.watch.objects.get(key)
             if found is None:
-                self._read.pop(key, None)
-                self._table.forget(key)
+                # The watch may have shown meanwhile that it was made anew.
+                if known is None or (before is not None and known.metadata.uid == before.metadata.uid):
+                    self._read.pop(key, None)
+                    self._table.forget(key)
                 continue
-            known, version = self.watch.objects.get(key), version_number(found.metadata.resource_version)
+            version = version_number(found.metadata.resource_version)
             if known is None or version_number(known.metadata.resource_version) < version or key in self._read:
                 self._read[key] = _Read(found.metadata.uid, version)
                 self._take(found)

@@ -256,6 +256,20 @@ async def test_one_that_is_gone_leaves_it_to_the_next(world: World) -> None:
     assert (world.asked, world.targets) == (["shop/web", "shop/web2"], {"c"})
 
 
+async def test_one_that_was_made_anew_since_it_was_missed_is_not_forgotten(world: World) -> None:
+    world.show(policy(uid="old"))
+    world.idle.clear()
+    world.come(of("web"))
+    async with running(world.policies._queue.run(world.policies._look, workers=8)):
+        await until(lambda: world.asked == ["shop/web"], what="it is missed")
+        world.lose(policy(uid="old"))
+        world.server["web"] = policy(uid="new", version=5, awaited="c")
+        world.show(policy(uid="new", version=5, awaited="c"))
+        world.idle.set()
+        await until(lambda: world.heard == ["p"], what="it is heard of")
+    assert world.targets == {"c"}
+
+
 async def test_one_that_is_about_another_workload_by_now_counts_no_more(world: World) -> None:
     world.show(policy())
     world.server["web"] = policy(version=5, targetRef={"name": "db"})
