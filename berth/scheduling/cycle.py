@@ -339,7 +339,7 @@ class SchedulingCycle:
         for failure in outcome.failures:
             self._listener.unschedulable(failure)
         if outcome.complete:
-            entry.attempts = 0
+            entry.attempts, entry.gathers_since = 0, None  # those that came meanwhile are a new batch
             return
         _take_turns(entry, outcome)
         if group is not None:

@@ -134,6 +134,30 @@ def test_later_replicas_wait_for_each_other_and_nothing_else() -> None:
     assert stage.told == [f"No longer waiting for network data. {NO_COSTS}"]
 
 
+def test_those_that_come_once_others_have_nodes_gather_anew_though_one_still_waits() -> None:
+    stage = Stage()
+    stage.shop()
+    for _ in range(2):
+        stage.schedule(seconds=SETTLE_SECONDS)
+    first, slow, unheard = member("pc", "a"), member("slow", "b"), stage.cache.state.user_latency.unheard
+    unheard |= {first.metadata.uid, slow.metadata.uid}
+    for pod in (first, slow):
+        stage.add(pod)
+        stage.schedule()
+    unheard.discard(first.metadata.uid)
+    stage.clock.advance(GATHER_SECONDS)
+    stage.queue.activate(EntryKey.of_group(GroupKey("default", "shop"), "berth-scheduler"))
+    assert stage.schedule() == (placed := {"pa", "pb", "pc"})
+    stage.together.clear()
+    stage.clock.advance(GATHER_AT_MOST_SECONDS)
+    unheard.clear()
+    stage.add(member("pd", "a"))
+    assert stage.schedule(seconds=GATHER_SECONDS / 2) == placed
+    stage.add(member("pe", "b"))
+    assert stage.schedule(seconds=GATHER_SECONDS) == placed | {"pd", "pe", "slow"}
+    assert stage.together == {3}
+
+
 def test_further_replicas_that_keep_coming_do_not_hold_up_each_other() -> None:
     stage = Stage()
     stage.shop()
