@@ -36,6 +36,7 @@ from berth.scheduling.replica_plan.socket_harm import sharing_of
 from berth.scheduling.replica_plan.volume_cuts import VolumeCut, cut_room
 from berth.scheduling.replica_plan.volume_room import volume_room
 from berth.scheduling.replicas.problem import Edge, Link, Nodes, PodSet, Problem, Workload
+from berth.scheduling.single import workload_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -122,7 +123,9 @@ def pose(
     costs = infrastructure.infrastructure.location_cost
     charges = _charges(charged)
     if gone:
-        away = away_from(gone, cache.state, infrastructure.infrastructure, weights.network)
+        replicas = Counter(workload_of(candidate.info.pod) for candidate in candidates)
+        replicas.update({name: sum(counts.values()) for name, counts in placed.items()})
+        away = away_from(gone, replicas, cache.state, infrastructure.infrastructure, weights.network)
         charges = [_plus(cost, away.get(pods.workload)) for pods, cost in zip(charged, charges, strict=True)]
     routing = {name: cache.services.routing(group.key, name).routing for name in number}
     problem = Problem(

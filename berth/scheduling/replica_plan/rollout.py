@@ -12,7 +12,7 @@ what is replaced goes first.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,8 @@ Floats = npt.NDArray[np.float64]
 TEMPLATE_HASH = "pod-template-hash"
 """Pod label: the revision of a Deployment."""
 STAY = 0.01
-"""Share of the network cost between a new pod and those that it replaces that it costs to be away from these."""
+"""Share of the network cost between the replicas of a workload and those that they replace that it costs all of them
+together to be away from these."""
 GENERATED = 58
 """Characters of a ReplicaSet's name and the dash behind it that a pod's name has room for: 5 of 63 are chance."""
 
@@ -69,12 +70,23 @@ def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[Po
 
 
 def away_from(
-    replaced: Iterable[PodRecord], state: ClusterState, infrastructure: Infrastructure, network: float
+    replaced: Iterable[PodRecord],
+    replicas: Mapping[str, int],
+    state: ClusterState,
+    infrastructure: Infrastructure,
+    network: float,
 ) -> dict[str, Floats]:
     """float64[N] by workload, what it costs a new pod to be elsewhere than those that are replaced.
 
     That is little, and nobody is told of it: it decides between plans that are as good. Without it the first pods of an
     application that is rolled out as a whole would go to the emptiest zone, where the others would have to follow.
+
+    Args:
+        replaced: those pods.
+        replicas: pods by workload that are there then: an edge counts once, whatever the replicas, and so does this.
+        state: the cluster.
+        infrastructure: what is how far from what.
+        network: weight of network costs.
     """
     location, location_cost = infrastructure.location, infrastructure.location_cost
     homes: defaultdict[str, Counter[int]] = defaultdict(Counter)
@@ -84,7 +96,7 @@ def away_from(
             homes[record.template.labels.get(LABEL_WORKLOAD, "")][int(location[slot])] += 1
     found = dict[str, Floats]()
     for workload, counts in homes.items():
-        there = np.array([*counts.values()], dtype=np.float64) / counts.total()
+        there = np.array([*counts.values()], dtype=np.float64) / (counts.total() * max(1, replicas.get(workload, 0)))
         found[workload] = (STAY * network * (location_cost[:, [*counts]] @ there))[location]
     return found
 

@@ -236,3 +236,19 @@ def test_an_application_that_is_rolled_out_stays_where_it_is(home: str, surge: i
     outcome = lab.place(shop, *(replica(f"{name}{n + 2}", NEW) for name in "ab" for n in range(surge)))
     assert {node.split("-")[0] for node in where(outcome).values()} == {home}
     assert all({*decision.terms} <= {"network", "survival"} for decision in outcome.decisions)
+
+
+UNSPREAD = Profile.model_validate({"podTopologySpread": {"defaultingType": "List", "defaultConstraints": []}})
+
+
+@pytest.mark.parametrize("placed", [0, 150], ids=["all at once", "the last of many"])
+@pytest.mark.parametrize("number", [2, 150])
+def test_it_goes_where_its_calls_are_nearer_however_many_replicas_there_are(number: int, placed: int) -> None:
+    """An edge counts once, whatever the replicas: to stay must count no more for many."""
+    lab = Lab([zoned(f"{zone}-{n}", zone, cpu="200") for zone in ("z1", "z2") for n in range(4)], UNSPREAD)
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    lab.see(*(replica(f"a{n}", OLD, on=f"z1-{n % 4}") for n in range(number)))
+    lab.see(*(replica(f"b{n}", NEW, on=f"z2-{n}") for n in range(2)))
+    lab.see(*(replica(f"ax{n}", NEW, on=f"z2-{n % 4}") for n in range(placed)))
+    outcome = lab.place(shop, *(replica(f"a{n + number}", NEW) for n in range(number)))
+    assert sum(node.startswith("z2") for node in where(outcome).values()) >= number - 1  # one may survive a zone
