@@ -250,10 +250,11 @@ def without_users(status: LatencyPolicyStatus) -> LatencyPolicyStatus:
 
 
 def _bounded(view: View, status: LatencyPolicyStatus) -> View:
-    """The view of the nodes that matter where each user counts: those with pods first, then who has room."""
+    """The view of the nodes that matter where each user counts: those with pods, or soon, first, then who has room."""
     there = set(view.nodes)
     names = chain(
         (pod.node for pod in view.pods),
+        (move.target_node for move in moves.open_moves(status)),
         status.plan,
         (known.node for known in status.nodes),
         view.candidates,

@@ -174,6 +174,22 @@ async def test_of_many_nodes_those_with_pods_and_those_that_are_known_are_looked
     assert {*found.view.candidates} <= {*found.view.nodes}
 
 
+async def test_a_move_to_one_of_many_nodes_goes_on_though_each_user_counts_from_now_on() -> None:
+    """No plan has its node then, and that is not gone because others are looked at."""
+    going = Move(
+        pod="web-1",
+        source_node="a",
+        target_node="z",
+        reason="Nearer",
+        outcome=Outcome.CREATING,
+        start_time=later(-10),
+    )
+    many = (f"n{number:03}" for number in range(MAX_NODES + 50))
+    room = Room(*many, "a", "z", status=LatencyPolicyStatus(moves=(going,)))
+    room.hear()
+    assert [move.outcome for move in (await room.choose()).status.moves] == [Outcome.CREATING]
+
+
 async def test_those_who_have_a_pod_are_users_after_a_restart() -> None:
     routed = (Association(user="u", node="a", last_seen_time=later(-100)),)
     room = Room(status=LatencyPolicyStatus(associations=routed))
