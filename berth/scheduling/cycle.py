@@ -309,8 +309,15 @@ class SchedulingCycle:
         rest = [pod for pod in attempt.pods if pod.metadata.uid in left_over]
         parts = [*((part, False) for part in apart(batch)), *((part, True) for part in apart(rest))]
         outcomes: list[Outcome] = []
+        begins = not self._cache.members.placed(group.key)
         try:
             for part, partial in parts:
+                if begins and not partial and outcomes and not outcomes[-1].complete:
+                    # Nobody needs those that go, where those that stay have no node.
+                    first = outcomes[-1].failures[0]
+                    failures = (Failure(pod, group=group.key, waits_for=first) for pod in part)
+                    outcomes.append(Outcome(failures=tuple(failures)))
+                    continue
                 planning = planner.place_group(group, part, attempt.costs, partial=partial, looked_at=looked_at)
                 outcomes.append((yield from planning))
         except BaseException:

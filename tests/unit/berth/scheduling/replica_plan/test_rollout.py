@@ -216,6 +216,28 @@ def test_what_stays_does_not_count_on_what_goes_and_waits_as_well(came: str, *, 
     assert len({homes[pod.metadata.name] for pod in new}) == 2
 
 
+@pytest.mark.parametrize("there", [False, True], ids=["first pods", "it grows"])
+@pytest.mark.parametrize("fits", [False, True], ids=["too large", "it fits"])
+def test_what_goes_is_nothing_to_begin_an_application_with(*, there: bool, fits: bool) -> None:
+    """All or nothing holds for its first pods; later a revision that never fits must not hold up the other."""
+    stage = Stage()
+    stage.group(group_object("shop", *chain("a", "b")))
+    if there:
+        for pod in (replica("a1", OLD, on="n1"), replica("b1", OLD, on="n1")):
+            stage.cache.update_pod(pod)
+    old, new = [replica("a2", OLD), replica("b2", OLD)], [replica("a3", NEW), replica("b3", NEW)]
+    new[0].spec.node_selector = {} if fits else {"no": "node"}
+    for pod in new:
+        pod.metadata.creation_timestamp = "2026-01-02T00:00:00Z"
+    for pod in old:
+        pod.metadata.creation_timestamp = "2026-01-01T00:00:00Z"
+    stage.add(*old, *new)
+    stage.schedule()
+    placed = {pod.metadata.name for pod in (old if there or fits else []) + (new if fits else [])}
+    assert stage.placed() == placed
+    assert stage.conditions.keys() == {pod.metadata.name for pod in (*old, *new)} - placed
+
+
 def test_those_that_come_last_or_matter_most_are_planned_first() -> None:
     old, new, urgent = replica("a1", OLD), replica("a2", NEW), replica("b1", OLD, spec={"priority": 1})
     late, other, nobody = replica("b2", NEW), replica("a3", OLD, deployment="a-canary"), member("c", "c")
