@@ -7,7 +7,7 @@ cycle, report the failures, decide when to try again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
@@ -209,14 +209,16 @@ class SchedulingCycle:
     def _hears(self, attempt: Attempt) -> bool:
         """Whether LatencyPolicies of pods have to be read first, as those say where a pod is awaited.
 
-        That is waited for once. Pods that came meanwhile are for a later plan: they may come for ever.
+        That is waited for once. Pods that came meanwhile are for a later plan, as they may come for ever; but the first
+        pods of a group are all or nothing as long as it waits for members.
         """
         entry, unheard = attempt.entry, self._cache.state.user_latency.unheard
         if not unheard and not entry.unheard:
             return False
         came = unheard & entry.pods.keys()
         heard = [pod for pod in attempt.pods if pod.metadata.uid not in came]
-        awaited = entry.unheard & came or (set() if entry.unheard and heard else came)
+        later = entry.unheard and heard and (attempt.over or not self._begins(attempt.group))
+        awaited = entry.unheard & came or (set() if later else came)
         entry.unheard, attempt.pods[:] = frozenset(awaited), heard
         if came:
             self._queue.retry_at(entry, self._cache.clock() + FLUSH_AFTER, keeps_age=bool(awaited))
@@ -309,7 +311,7 @@ class SchedulingCycle:
         rest = [pod for pod in attempt.pods if pod.metadata.uid in left_over]
         parts = [*((part, False) for part in apart(batch)), *((part, True) for part in apart(rest))]
         outcomes: list[Outcome] = []
-        begins = not self._cache.members.placed(group.key)
+        begins = self._begins(group)
         try:
             for part, partial in parts:
                 if begins and not partial and outcomes and not outcomes[-1].complete:
@@ -324,7 +326,11 @@ class SchedulingCycle:
             for outcome in outcomes:
                 planner.forget(outcome.decisions)
             raise
-        return _together(outcomes)
+        return Outcome.together(outcomes)
+
+    def _begins(self, group: Group | None) -> bool:
+        """Whether no pod of a group has a node."""
+        return group is not None and not self._cache.members.placed(group.key)
 
     def _finish(self, attempt: Attempt, outcome: Outcome) -> None:
         """Hand over the decisions, report the failures, and see to it that the entry is tried again."""
@@ -387,12 +393,3 @@ def _take_turns(entry: QueueEntry, outcome: Outcome) -> None:
         return
     number = max(entry.looked_at.values(), default=0) + 1
     entry.looked_at.update(dict.fromkeys(entry.pods.keys() - unplanned, number))
-
-
-def _together(outcomes: Sequence[Outcome]) -> Outcome:
-    """Outcomes of parts of an entry as one."""
-    return Outcome(
-        decisions=tuple(decision for outcome in outcomes for decision in outcome.decisions),
-        failures=tuple(failure for outcome in outcomes for failure in outcome.failures),
-        cut_short=any(outcome.cut_short for outcome in outcomes),
-    )

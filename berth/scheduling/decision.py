@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -133,6 +133,15 @@ class Outcome:
     def complete(self) -> bool:
         """True when every pod got a node."""
         return not self.failures
+
+    @classmethod
+    def together(cls, parts: Sequence[Outcome]) -> Outcome:
+        """Outcomes of parts of an entry as one."""
+        return cls(
+            decisions=tuple(decision for part in parts for decision in part.decisions),
+            failures=tuple(failure for part in parts for failure in part.failures),
+            cut_short=any(part.cut_short for part in parts),
+        )
 
 
 def summary(decision: Decision) -> str:

@@ -150,3 +150,20 @@ def test_nobody_waits_for_one_that_is_of_another_application_by_now() -> None:
     stage.queue.add(member("a1", "a", group="other"), other)
     stage.schedule()
     assert stage.placed() == {"a0", "b0", "b1"}
+
+
+@pytest.mark.parametrize("over", [False, True], ids=["within its wait", "after its wait"])
+def test_the_first_pods_of_an_application_are_placed_with_those_that_come_meanwhile(*, over: bool) -> None:
+    """All of its members are there by then, and it is all or nothing."""
+    stage = grouped()
+    stage.add(member("a1", "a"))
+    unheard(stage, "a1")
+    stage.schedule()
+    stage.clock.advance(31.0 if over else 1.0)
+    stage.add(member("b1", "b"))
+    unheard(stage, "b1")
+    stage.schedule()
+    assert stage.placed() == ({"a1"} if over else set())
+    unheard(stage)
+    stage.schedule()
+    assert stage.placed() == {"a1", "b1"}
