@@ -170,8 +170,8 @@ class PlacementController:
 
     def _heard(self, pods: Iterable[Pod]) -> None:
         """The LatencyPolicies of pods have been read."""
-        for pod in pods:
-            self.queue.activate(EntryKey.of(pod, self.cache.members.group_of(pod.metadata.uid)))
+        for key in dict.fromkeys(EntryKey.of(pod, self.cache.members.group_of(pod.metadata.uid)) for pod in pods):
+            self.queue.activate(key)
         self._changed.set()
 
     async def _synced(self) -> None:

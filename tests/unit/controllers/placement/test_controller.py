@@ -247,6 +247,17 @@ async def test_a_plan_that_cannot_be_given_up_stops_nobody(desk: Desk) -> None:
     assert controller.cycle._under_way == {}
 
 
+def test_an_application_is_woken_once_for_all_of_its_pods(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time looks at all that wait of it: thousands of which a LatencyPolicy was read would hold up the others."""
+    desk.see("appgroups", group_object("shop", *chain("a", "b")))
+    pods = [member(f"a{number}", "a") for number in range(9)]
+    desk.pods(*pods, lone("alone"))
+    woken: list[str] = []
+    monkeypatch.setattr(desk.queue, "activate", lambda key: woken.append(key.name))
+    desk.controller._heard([*pods, lone("alone")])
+    assert woken == ["shop", "alone"]
+
+
 class TestConfiguration:
     def test_default(self) -> None:
         assert load_configuration(None) == PlacementConfiguration()
