@@ -34,6 +34,8 @@ TEMPLATE_HASH = "pod-template-hash"
 STAY = 0.01
 """Share of the network cost between the replicas of a workload and those that they replace that it costs all of them
 together to be away from these."""
+STAY_AT_MOST = 0.5
+"""The most that it is, for the dearest way of all, others in proportion: half of what surviving a zone is worth."""
 GENERATED = 58
 """Characters of a ReplicaSet's name and the dash behind it that a pod's name has room for: 5 of 63 are chance."""
 
@@ -89,6 +91,8 @@ def away_from(
         network: weight of network costs.
     """
     location, location_cost = infrastructure.location, infrastructure.location_cost
+    dearest = float(location_cost.max(initial=0.0))
+    price = min(STAY * network, STAY_AT_MOST / dearest) if dearest else 0.0
     homes: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for record in replaced:
         slot = state.node_index.get(record.node_name)
@@ -97,7 +101,7 @@ def away_from(
     found = dict[str, Floats]()
     for workload, counts in homes.items():
         there = np.array([*counts.values()], dtype=np.float64) / (counts.total() * max(1, replicas.get(workload, 0)))
-        found[workload] = (STAY * network * (location_cost[:, [*counts]] @ there))[location]
+        found[workload] = (price * (location_cost[:, [*counts]] @ there))[location]
     return found
 
 

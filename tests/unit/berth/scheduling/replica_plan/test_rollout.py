@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from berth.scheduling.configuration import Profile
 from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
 from berth.scheduling.replica_plan.rollout import apart, replaced_pods
 from tests.support import builders, kinds
-from tests.support.placement import Lab, chain, group_object, member, where, zoned
+from tests.support.placement import ZONE_COSTS, Lab, both_ways, chain, group_object, member, where, zoned
 from tests.support.stage import Stage
 
 HOST = "kubernetes.io/hostname"
@@ -274,3 +275,15 @@ def test_it_goes_where_its_calls_are_nearer_however_many_replicas_there_are(numb
     lab.see(*(replica(f"ax{n}", NEW, on=f"z2-{n % 4}") for n in range(placed)))
     outcome = lab.place(shop, *(replica(f"a{n + number}", NEW) for n in range(number)))
     assert sum(node.startswith("z2") for node in where(outcome).values()) >= number - 1  # one may survive a zone
+
+
+@pytest.mark.parametrize("far", [20.0, 2000.0])
+def test_to_stay_is_not_worth_what_survives_however_far_the_other_zone_is(far: float) -> None:
+    """Nobody calls it. From scratch one of two would be in another region, whose zones are as dear as they are far."""
+    costs = replace(ZONE_COSTS, regions=both_ways({("r1", "r2"): far}))
+    lab = Lab([zoned(f"{zone}-{n}", zone, region) for zone, region in (("z1", "r1"), ("z3", "r2")) for n in range(2)])
+    lab.costs = costs
+    shop = lab.group(group_object("shop", *chain("b", "c"), kinds.workload("a")))
+    lab.see(*(replica(f"a{n}", OLD, on=f"z1-{n}") for n in range(2)))
+    outcome = lab.place(shop, *(replica(f"a{n + 2}", NEW) for n in range(2)))
+    assert {node.split("-")[0] for node in where(outcome).values()} == {"z1", "z3"}
