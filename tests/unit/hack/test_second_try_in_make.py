@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,11 @@ case "$*" in
   *tests/{ended}*) exit {status} ;;
 esac
 """
+
+
+def _heeds_interrupts() -> None:
+    """What is begun in the background by a shell, or by nohup, ignores Ctrl-C, and so does all that it begins."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +36,14 @@ def test_who_ends_the_tests_ends_those_that_go_on_beside_them(ended: str, status
     command = ["make", f"VENV={tmp_path}", "-o", "lint", "-o", "tools", "test", "TESTS="]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     run = subprocess.run(
-        command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=300, check=False
+        command,
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        preexec_fn=_heeds_interrupts,
     )
     assert run.returncode != 0
     assert (tmp_path / "e2e.log").exists()
