@@ -58,6 +58,10 @@ def node_gone(stand: LatencyStand, name: str) -> None:
     stand.stage._nodes.remove(name)
 
 
+def new_node_gone(stand: LatencyStand) -> None:
+    node_gone(stand, "b")
+
+
 def made_anew(stand: LatencyStand) -> None:
     undeploy(stand)
     stand.deploy()
@@ -91,7 +95,7 @@ ALWAYS: list[tuple[str, Meddling, list[str], int, int]] = [
     ("another's policy", others_policy, ["b"], 1, 2),
     ("a dry run", lambda stand: stand.want(**LIMITS, moves={"dryRun": True}), ["b"], 1, 2),
     ("each user counts", lambda stand: stand.want(**LIMITS, users={"mode": "PerUser"}), ["b"], 2, 2),
-    ("the new node is gone", lambda stand: node_gone(stand, "b"), ["a"], 1, 2),
+    ("the new node is gone", new_node_gone, ["a"], 1, 2),
     ("the old node is gone", lambda stand: node_gone(stand, "a"), ["b"], 2, 2),
     ("a rollout", partial(rolled_out, strategy="RollingUpdate"), ["b"], 3, 3),  # it has one more of its own
     ("pods made anew", partial(rolled_out, strategy="Recreate"), ["b"], 3, 2),
@@ -119,7 +123,9 @@ def test_afterwards_there_are_as_many_pods_as_somebody_wants(
         if stage == "Evicting" and places == ["a"]:
             eventually(lambda: not going(stand), what="a move that is given up")  # else the old pod may go before that
         go_on(stand, stage)
-        wait_quiet(stand, places)
+        # Of two ready pods that are about as old, on a logarithmic scale, a ReplicaSet lets either go.
+        either = stage == "Evicting" and places == ["a"] and meddle is not new_node_gone
+        wait_quiet(stand, places, *([["b"]] if either else []))
         assert len(stand.outcomes()) <= moves
         assert max(stand.staying) <= most
 
@@ -151,14 +157,14 @@ def going(stand: LatencyStand) -> bool:
     return any(each.outcome in OPEN for each in stand.status().moves)
 
 
-def wait_quiet(stand: LatencyStand, places: list[str]) -> None:
+def wait_quiet(stand: LatencyStand, *places: list[str]) -> None:
     """Wait until pods are there and no others, and nothing moves."""
 
     def look() -> tuple[list[str], int, bool, bool]:
         return stand.places(), stand.replicas(), going(stand), stand.status().surge is not None
 
-    wanted = (places, len(places), False, False)
-    eventually(look, accept=wanted.__eq__, what=f"pods on {places}", timeout=150.0)
+    wanted = [(each, len(each), False, False) for each in places]
+    eventually(look, accept=wanted.__contains__, what=f"pods on {places}", timeout=150.0)
 
 
 @pytest.mark.parametrize("stage", ["Creating", "Evicting"])
