@@ -10,10 +10,10 @@ from berth.api.labels import ANNOTATION_SOCKET
 from berth.kube.objects import Pod, PodSpec, PodStatus
 from berth.kube.owners import owner_of
 from berth.kube.resources import Resource
-from berth.scheduling.cache.requests import pod_requests
 from berth.scheduling.cache.sockets import SocketTable
-from berth.scheduling.cache.units import CPU
 from berth.scheduling.interference.slowdown import Workload
+from berth.scheduling.requests import pod_requests
+from berth.scheduling.units import CPU
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ from berth.network.edge_costs import node_places
 from berth.network.edges import pod_edges
 from berth.network.groups import read_group
 from berth.network.members import Member
-from berth.scheduling.cache.requests import pod_requests
-from berth.scheduling.cache.units import resource_units
+from berth.scheduling.requests import pod_requests
+from berth.scheduling.units import resource_units
 
 
 @dataclass(slots=True)

@@ -22,6 +22,10 @@ eight_nodes
 networktopology_controller
     Module. The networktopology controller that leads in `eight_nodes`, at the pace `BRISK`; tests that need it say so
     with ``usefixtures``.
+lively
+    Module. A control plane of the module's own, with KWOK.
+latency_process
+    Module. The latency controller that works in `lively`.
 costs
     Function. `Costs` of a fresh namespace in `eight_nodes`, whichever controller runs there.
 
@@ -166,6 +170,23 @@ def module_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callabl
 def own_cluster(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
     """A control plane of the module's own, for what works on all objects of a kind."""
     return module_cluster(**BARE)
+
+
+@pytest.fixture(scope="module")
+def lively(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
+    """A control plane of the module's own, with KWOK."""
+    return module_cluster()
+
+
+@pytest.fixture(scope="module")
+def latency_process(lively: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
+    """The latency controller, working."""
+    directory = tmp_path_factory.mktemp("controller")
+    arguments = ["--no-leader-elect", "--latency-listen", "127.0.0.1", "--latency-port", "0"]
+    with ControllerProcess.start(
+        ["latency"], kubeconfig=lively.kubeconfig, directory=directory, arguments=arguments
+    ) as process:
+        yield process.wait_ready(timeout=180)
 
 
 @pytest.fixture(scope="module")

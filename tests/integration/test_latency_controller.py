@@ -7,7 +7,6 @@ Who places pods, meters and node agents are played (`tests.support.latency_stand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,24 +22,7 @@ from tests.support.latency_stand import LatencyStand
 LIMITS = {"hardMaxLatency": 80, "softMaxLatency": 30}
 
 
-@pytest.fixture(scope="module")
-def lively(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A control plane of the module's own, with KWOK."""
-    return module_cluster()
-
-
-@pytest.fixture(scope="module")
-def controller(lively: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
-    """The latency controller, working."""
-    directory = tmp_path_factory.mktemp("controller")
-    arguments = ["--no-leader-elect", "--latency-listen", "127.0.0.1", "--latency-port", "0"]
-    with ControllerProcess.start(
-        ["latency"], kubeconfig=lively.kubeconfig, directory=directory, arguments=arguments
-    ) as process:
-        yield process.wait_ready()
-
-
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_a_pod_beyond_the_limit_moves_to_the_nearest_node_that_agents_have_measured(lively: LocalCluster) -> None:
     with LatencyStand(lively, {"a": 120, "b": 60, "c": 20}) as stand:
         stand.deploy()
@@ -65,7 +47,7 @@ def test_a_pod_beyond_the_limit_moves_to_the_nearest_node_that_agents_have_measu
         assert (stand.status().state, stand.status().p50, stand.status().moves_last_hour) == ("SoftValid", "20.0 ms", 1)
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_what_users_had_on_a_node_before_says_nothing_against_a_move_there(lively: LocalCluster) -> None:
     with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
         stand.deploy()
@@ -78,7 +60,7 @@ def test_what_users_had_on_a_node_before_says_nothing_against_a_move_there(livel
         eventually(stand.outcomes, accept=["Confirmed", "Confirmed"].__eq__, what="the second gain", timeout=120.0)
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_two_replicas_move_one_after_the_other(lively: LocalCluster) -> None:
     with LatencyStand(lively, {"a": 120, "b": 100, "c": 20, "d": 25}) as stand:
         stand.budget(minAvailable=2)
@@ -93,7 +75,7 @@ def test_two_replicas_move_one_after_the_other(lively: LocalCluster) -> None:
         ]
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_users_who_do_not_answer_agents_are_brought_near_by_pods_that_explore(lively: LocalCluster) -> None:
     with LatencyStand(lively, {"a": 120, "b": 100, "c": 20}) as stand:
         stand.probed.clear()
@@ -106,7 +88,7 @@ def test_users_who_do_not_answer_agents_are_brought_near_by_pods_that_explore(li
         assert (max(stand.serving), stand.least()) == (2, 1)
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 @pytest.mark.parametrize(
     ("budgets", "text"),
     [
@@ -136,7 +118,7 @@ def test_budgets_that_forbid_the_eviction_are_told_and_obeyed_until_they_allow_i
         assert stand.least() == 1
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_a_quota_that_has_no_room_for_the_new_pod_is_told_until_it_has(lively: LocalCluster) -> None:
     with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
         stand.deploy()
@@ -154,7 +136,7 @@ def test_a_quota_that_has_no_room_for_the_new_pod_is_told_until_it_has(lively: L
         assert stand.least() == 1
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_a_new_pod_counts_once_it_was_ready_for_as_long_as_the_deployment_says(lively: LocalCluster) -> None:
     with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
         stand.deploy()
@@ -172,7 +154,7 @@ def test_a_new_pod_counts_once_it_was_ready_for_as_long_as_the_deployment_says(l
         assert stand.least() == 1
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_one_replica_that_a_budget_protects_moves_all_the_same(lively: LocalCluster) -> None:
     with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
         stand.budget(minAvailable=1)
@@ -182,7 +164,7 @@ def test_one_replica_that_a_budget_protects_moves_all_the_same(lively: LocalClus
         assert stand.least() == 1
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_a_dry_run_tells_the_move_and_makes_none(lively: LocalCluster) -> None:
     with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
         stand.deploy()
@@ -195,7 +177,7 @@ def test_a_dry_run_tells_the_move_and_makes_none(lively: LocalCluster) -> None:
         stand.wait_settled("b")
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_who_sets_the_number_of_replicas_while_a_pod_moves_has_the_last_word(lively: LocalCluster) -> None:
     with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
         stand.budget(maxUnavailable=0)
@@ -210,7 +192,7 @@ def test_who_sets_the_number_of_replicas_while_a_pod_moves_has_the_last_word(liv
         assert (stand.replicas(), stand.status().surge) == (3, None)
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_nodes_of_a_zone_count_as_one(lively: LocalCluster) -> None:
     with LatencyStand(lively, {"a": 60, "b": 10}) as stand:
         stand.probed.clear()
@@ -223,7 +205,7 @@ def test_nodes_of_a_zone_count_as_one(lively: LocalCluster) -> None:
 
 
 def test_a_policy_that_is_deleted_while_a_pod_moves_leaves_as_many_replicas_as_before(
-    lively: LocalCluster, controller: ControllerProcess
+    lively: LocalCluster, latency_process: ControllerProcess
 ) -> None:
     with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
         stand.budget(maxUnavailable=0)
@@ -233,10 +215,10 @@ def test_a_policy_that_is_deleted_while_a_pod_moves_leaves_as_many_replicas_as_b
         assert stand.replicas() == 2
         stand.delete()
         eventually(stand.replicas, accept=lambda found: found == 1, what="replicas")
-        assert controller.running
+        assert latency_process.running
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_the_placement_controller_puts_the_new_pod_where_it_is_awaited(lively: LocalCluster, tmp_path: Path) -> None:
     with ControllerProcess.start(
         ["placement"], kubeconfig=lively.kubeconfig, directory=tmp_path, arguments=["--no-leader-elect"]

@@ -7,7 +7,7 @@ what is decided (tests/unit/berth/scheduling/latency), the router's side (test_r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +23,6 @@ pytestmark = pytest.mark.timeout(600)
 NODES = {"a": 120, "b": 110, "c": 20, "d": 25}
 EAST: dict[str, float] = {"a": 120, "b": 110, "c": 10, "d": 90}
 WEST: dict[str, float] = {"a": 120, "b": 110, "c": 90, "d": 12}
-
-
-@pytest.fixture(scope="module")
-def lively(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A control plane of the module's own, with KWOK."""
-    return module_cluster()
-
-
-@pytest.fixture(scope="module")
-def controller(lively: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
-    """The latency controller, working."""
-    directory = tmp_path_factory.mktemp("controller")
-    arguments = ["--no-leader-elect", "--latency-listen", "127.0.0.1", "--latency-port", "0"]
-    with ControllerProcess.start(
-        ["latency"], kubeconfig=lively.kubeconfig, directory=directory, arguments=arguments
-    ) as process:
-        yield process.wait_ready(timeout=180)
 
 
 @pytest.fixture
@@ -64,7 +47,7 @@ def want(stand: LatencyStand, *, users: dict[str, Any] | None = None, **spec: An
     stand.want(hardMaxLatency=40, **spec, users={"mode": "PerUser"} | (users or {}))
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_two_pods_go_where_users_are_and_each_user_is_routed_to_the_near_one(stand: LatencyStand) -> None:
     stand.deploy(replicas=2)
     want(stand)
@@ -80,7 +63,7 @@ def test_two_pods_go_where_users_are_and_each_user_is_routed_to_the_near_one(sta
     assert (stand.status().state, stand.status().plan) == ("SoftValid 5", ())
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_the_number_of_pods_follows_the_users_and_the_pod_that_is_missed_least_goes(stand: LatencyStand) -> None:
     stand.deploy()
     want(stand, users={"maxReplicas": 3, "expirySeconds": 5})
@@ -104,7 +87,7 @@ def test_the_number_of_pods_follows_the_users_and_the_pod_that_is_missed_least_g
     )
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_a_user_who_goes_elsewhere_is_routed_to_another_pod(stand: LatencyStand) -> None:
     stand.deploy(replicas=2)
     want(stand)
@@ -116,7 +99,7 @@ def test_a_user_who_goes_elsewhere_is_routed_to_another_pod(stand: LatencyStand)
     assert stand.routed()["west1"] == "d"
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_who_else_scales_the_workload_keeps_pods_and_not_users(stand: LatencyStand) -> None:
     scaler = {
         "metadata": {"name": "busy"},
@@ -138,7 +121,7 @@ def test_who_else_scales_the_workload_keeps_pods_and_not_users(stand: LatencySta
     eventually(stand.replicas, accept=lambda found: found == 3, timeout=150, what="pods for users")
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_a_dry_run_routes_users_and_moves_no_pod_and_nobody_is_routed_where_all_count_as_one(
     stand: LatencyStand,
 ) -> None:
@@ -151,7 +134,7 @@ def test_a_dry_run_routes_users_and_moves_no_pod_and_nobody_is_routed_where_all_
     eventually(stand.routed, accept=lambda found: found == {}, timeout=150, what="nobody routed")
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_the_placement_controller_puts_further_pods_where_the_plan_has_a_node_without_one(
     lively: LocalCluster, stand: LatencyStand, tmp_path: Path
 ) -> None:
@@ -170,7 +153,7 @@ def test_the_placement_controller_puts_further_pods_where_the_plan_has_a_node_wi
         eventually(lambda: {"c", "d"} <= {*stand.places()}, accept=bool, timeout=150, what="pods near users")
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_who_forbids_pods_for_more_users_is_told_until_they_may_be_created(stand: LatencyStand) -> None:
     stand.deploy()
     eventually(stand.places, accept=lambda found: len(found) == 1, what="a pod")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import aiohttp
@@ -20,25 +20,8 @@ from tests.support.latency_stand import LatencyStand, token_of
 LIMITS = {"hardMaxLatency": 80, "softMaxLatency": 30}
 
 
-@pytest.fixture(scope="module")
-def lively(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A control plane of the module's own, with KWOK."""
-    return module_cluster()
-
-
-@pytest.fixture(scope="module")
-def controller(lively: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
-    """The latency controller, working."""
-    arguments = ["--no-leader-elect", "--latency-listen", "127.0.0.1", "--latency-port", "0"]
-    directory = tmp_path_factory.mktemp("controller")
-    with ControllerProcess.start(
-        ["latency"], kubeconfig=lively.kubeconfig, directory=directory, arguments=arguments
-    ) as process:
-        yield process.wait_ready()
-
-
 @pytest.fixture
-def stand(lively: LocalCluster, controller: ControllerProcess) -> Iterator[LatencyStand]:
+def stand(lively: LocalCluster, latency_process: ControllerProcess) -> Iterator[LatencyStand]:
     """A workload whose pods would move."""
     with LatencyStand(lively, {"a": 120, "b": 20}) as stand:
         yield stand
@@ -132,16 +115,16 @@ def test_limits_that_the_pods_state(stand: LatencyStand) -> None:
     ],
 )
 def test_an_address_that_must_not_be_probed_is_not(
-    stand: LatencyStand, controller: ControllerProcess, address: str
+    stand: LatencyStand, latency_process: ControllerProcess, address: str
 ) -> None:
     body = {"spec": {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}}
     stand.stage.change_node("a", body)
-    before = controller.metric("berth_latency_probes_ordered_total")
+    before = latency_process.metric("berth_latency_probes_ordered_total")
     stand.address = address
     stand.want(**LIMITS, moves={"dryRun": True})
     stand.deploy()
     eventually(lambda: stand.status().unreachable_time, what="that nobody can be probed")
-    assert controller.metric("berth_latency_probes_ordered_total") == before
+    assert latency_process.metric("berth_latency_probes_ordered_total") == before
 
 
 def ask(stand: LatencyStand, *messages: tuple[str, str, bytes]) -> list[int]:

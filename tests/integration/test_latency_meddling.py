@@ -6,7 +6,7 @@ nothing goes on for ever. Left out: who scales the workload (test_latency_contro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,23 +21,6 @@ from tests.support.latency_stand import LatencyStand
 LIMITS = {"hardMaxLatency": 80, "softMaxLatency": 30}
 FAR = {"a": 120, "b": 20, "c": 150}
 Meddling = Callable[[LatencyStand], None]
-
-
-@pytest.fixture(scope="module")
-def lively(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A control plane of the module's own, with KWOK."""
-    return module_cluster()
-
-
-@pytest.fixture(scope="module")
-def controller(lively: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
-    """The latency controller, working."""
-    directory = tmp_path_factory.mktemp("controller")
-    arguments = ["--no-leader-elect", "--latency-listen", "127.0.0.1", "--latency-port", "0"]
-    with ControllerProcess.start(
-        ["latency"], kubeconfig=lively.kubeconfig, directory=directory, arguments=arguments
-    ) as process:
-        yield process.wait_ready()
 
 
 def autoscaler(stand: LatencyStand) -> None:
@@ -113,7 +96,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("stage", "meddle", "places", "moves", "most"), CASES)
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_afterwards_there_are_as_many_pods_as_somebody_wants(
     lively: LocalCluster, stage: str, meddle: Meddling, places: list[str], moves: int, most: int
 ) -> None:
@@ -168,18 +151,18 @@ def wait_quiet(stand: LatencyStand, *places: list[str]) -> None:
 
 
 @pytest.mark.parametrize("stage", ["Creating", "Evicting"])
-def test_a_namespace_that_is_deleted_goes(lively: LocalCluster, controller: ControllerProcess, stage: str) -> None:
+def test_a_namespace_that_is_deleted_goes(lively: LocalCluster, latency_process: ControllerProcess, stage: str) -> None:
     with LatencyStand(lively, FAR) as stand:
         begin(stand, stage)
         path = f"/api/v1/namespaces/{stand.stage.name}"
         stand.api.request("DELETE", path)
         eventually(lambda: stand.api.raw("GET", path)[0], accept=(404).__eq__, what="its end", timeout=150.0)
-        assert controller.running
-        assert not list(controller.records("work failed, will be tried again"))
+        assert latency_process.running
+        assert not list(latency_process.records("work failed, will be tried again"))
 
 
 @pytest.mark.parametrize("stage", ["Creating", "Evicting"])
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_a_workload_that_is_deleted_is_told_of(lively: LocalCluster, stage: str) -> None:
     with LatencyStand(lively, FAR) as stand:
         begin(stand, stage)
@@ -190,7 +173,7 @@ def test_a_workload_that_is_deleted_is_told_of(lively: LocalCluster, stage: str)
 
 @pytest.mark.parametrize("stage", ["Creating", "Evicting"])
 @pytest.mark.parametrize("scaled", [False, True], ids=["alone", "and scaled"])
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_a_policy_that_is_deleted_leaves_as_many_pods_as_somebody_wants(
     lively: LocalCluster, stage: str, scaled: bool
 ) -> None:

@@ -6,7 +6,7 @@ by that (tests/unit/berth/scheduling/plugins/test_user_latency.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,23 +21,6 @@ from tests.support.latency_stand import LatencyStand
 LIMITS = {"hardMaxLatency": 80, "softMaxLatency": 30}
 POLICIES = r"/apis/berth\.dev/v1alpha1/latencypolicies"
 ONE_POLICY = r"/apis/berth\.dev/v1alpha1/namespaces/[^/]+/latencypolicies/[^/]+"
-
-
-@pytest.fixture(scope="module")
-def lively(module_cluster: Callable[..., LocalCluster]) -> LocalCluster:
-    """A control plane of the module's own, with KWOK."""
-    return module_cluster()
-
-
-@pytest.fixture(scope="module")
-def controller(lively: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControllerProcess]:
-    """The latency controller, working."""
-    directory = tmp_path_factory.mktemp("controller")
-    arguments = ["--no-leader-elect", "--latency-listen", "127.0.0.1", "--latency-port", "0"]
-    with ControllerProcess.start(
-        ["latency"], kubeconfig=lively.kubeconfig, directory=directory, arguments=arguments
-    ) as process:
-        yield process.wait_ready()
 
 
 @contextmanager
@@ -67,7 +50,17 @@ def let_move(stand: LatencyStand) -> None:
         stand.stage.change_node(name, {"spec": {"unschedulable": False}})
 
 
-@pytest.mark.usefixtures("controller")
+def begin_move(stand: LatencyStand, proxy: FaultProxy, directory: Path) -> None:
+    """Have a pod move whose new one waits: nobody places pods any more."""
+    with placing(proxy, directory):
+        stand.deploy()
+        stand.wait_settled("a")
+    let_move(stand)
+    eventually(stand.outcomes, accept=["Creating"].__eq__, what="move", timeout=120.0)
+    eventually(stand.places, accept=["", "a"].__eq__, what="a pod that waits")
+
+
+@pytest.mark.usefixtures("latency_process")
 def test_a_watch_of_policies_that_says_nothing_leads_no_pod_astray(lively: LocalCluster, tmp_path: Path) -> None:
     with FaultProxy(lively, directory=tmp_path) as proxy, far_away(lively) as stand:
         proxy.add(Fault.SILENCE, method="GET", path=POLICIES)
@@ -80,18 +73,13 @@ def test_a_watch_of_policies_that_says_nothing_leads_no_pod_astray(lively: Local
             assert (max(stand.serving), stand.least()) == (2, 1)
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_a_placement_controller_that_begins_anew_in_between_puts_it_there_too(
     lively: LocalCluster, tmp_path: Path
 ) -> None:
     """A pod that waits for it is there before it has heard of any policy."""
     with FaultProxy(lively, directory=tmp_path) as proxy, far_away(lively) as stand:
-        with placing(proxy, tmp_path):
-            stand.deploy()
-            stand.wait_settled("a")
-        let_move(stand)
-        eventually(stand.outcomes, accept=["Creating"].__eq__, what="move", timeout=120.0)
-        eventually(stand.places, accept=["", "a"].__eq__, what="a pod that waits")
+        begin_move(stand, proxy, tmp_path)
         listing = proxy.add(Fault.HOLD, method="GET", path=POLICIES)
         with placing(proxy, tmp_path):
             proxy.wait_hits(listing)
@@ -102,7 +90,7 @@ def test_a_placement_controller_that_begins_anew_in_between_puts_it_there_too(
         assert next(each.node for each in proxy.bindings[before:]) == stand.stage.node("c")
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_a_policy_that_cannot_be_read_keeps_no_pod_of_others_and_its_own_not_for_ever(
     lively: LocalCluster, tmp_path: Path
 ) -> None:
@@ -115,17 +103,12 @@ def test_a_policy_that_cannot_be_read_keeps_no_pod_of_others_and_its_own_not_for
         stand.wait_settled("a")
 
 
-@pytest.mark.usefixtures("controller")
+@pytest.mark.usefixtures("latency_process")
 def test_a_move_to_a_node_that_is_cordoned_before_the_pod_comes_is_given_up_at_once(
     lively: LocalCluster, tmp_path: Path
 ) -> None:
     with FaultProxy(lively, directory=tmp_path) as proxy, far_away(lively) as stand:
-        with placing(proxy, tmp_path):
-            stand.deploy()
-            stand.wait_settled("a")
-        let_move(stand)
-        eventually(stand.outcomes, accept=["Creating"].__eq__, what="move", timeout=120.0)
-        eventually(stand.places, accept=["", "a"].__eq__, what="a pod that waits")
+        begin_move(stand, proxy, tmp_path)
         stand.stage.change_node("c", {"spec": {"unschedulable": True}})
         with placing(proxy, tmp_path):
             eventually(lambda: stand.outcomes()[0], accept="Cancelled".__eq__, what="the end of it", timeout=60.0)

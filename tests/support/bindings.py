@@ -16,8 +16,8 @@ from typing import Any, Self
 import msgspec
 
 from berth.kube.objects import Node, Pod
-from berth.scheduling.cache.requests import pod_requests
-from berth.scheduling.cache.units import resource_units
+from berth.scheduling.requests import pod_requests
+from berth.scheduling.units import resource_units
 from hack.harness.cluster import eventually
 from hack.localcluster import LocalCluster
 

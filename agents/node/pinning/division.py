@@ -13,12 +13,12 @@ from enum import StrEnum
 from itertools import combinations
 from typing import Final, NamedTuple
 
+from agents.node.pinning.pod_cpus import MILLI
 from agents.node.topology.machine import Machine, Socket
 from berth.api.interference import InterferenceClass
 from berth.api.socketstatus import MAX_CACHES
 from berth.scheduling.interference.pairing import choose_socket, victims
 
-_MILLI: Final = 1000
 _L3: Final = 3
 MOST_PARTED: Final = 8
 """Pods of a cache with cores of their own at most: each that comes or goes changes those of all."""
@@ -117,7 +117,7 @@ def _dealt(
     caches: Sequence[frozenset[int]], tenants: Sequence[Tenant], before: Mapping[str, frozenset[int]]
 ) -> dict[str, int | None]:
     """Place of each pod's cache: where it was, else by the pairing rules; then changed as long as fewer suffer."""
-    room = _Room([_MILLI * len(cpus) for cpus in caches])
+    room = _Room([MILLI * len(cpus) for cpus in caches])
     dealt: dict[str, int | None] = {}
     for each in tenants:
         place = _most_of(caches, before.get(each.uid, frozenset()))
@@ -253,7 +253,7 @@ def _own_cores(cores: Sequence[frozenset[int]], tenants: Sequence[Tenant]) -> di
     pressing = _pressing(tenants)
     alone = {letter: _PRESSING[letter][letter] for letter in pressing}
     # One whose limit is more than all of them has what it may have of it anywhere, as where there are several caches.
-    most = _MILLI * sum(map(len, cores))
+    most = MILLI * sum(map(len, cores))
     fighting = [
         each
         for each in tenants
@@ -261,7 +261,7 @@ def _own_cores(cores: Sequence[frozenset[int]], tenants: Sequence[Tenant]) -> di
     ]
     if max(map(len, cores), default=1) < 2 or not 2 <= len(fighting) <= MOST_PARTED:
         return {}
-    least = [max(1, -(-each.least // (_MILLI * threads))) for each in fighting]
+    least = [max(1, -(-each.least // (MILLI * threads))) for each in fighting]
     if sum(least) > len(cores):
         return {}
     shares, found, begin = _shares(len(cores), least, [each.requested for each in fighting]), {}, 0

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from fractions import Fraction
-from functools import lru_cache
-from math import ceil
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeVar
 
-from berth.api.quantity import QuantityRangeError, parse_quantity
-from berth.kube.objects import Pod, ResourceRequirements
+import msgspec
 
-_CPU: Final = "cpu"
-_NEVER: Final = "PodResizePending", "Infeasible"
-"""What the kubelet says of a resize in place that can never happen on the node."""
+from berth.kube.objects import Container, ContainerStatus, Pod, ResourceRequirements
+from berth.scheduling.requests import pod_requests
+from berth.scheduling.units import CPU
+
+MILLI: Final = 1000
+"""Thousandths of a CPU in one."""
 _MOST: Final = 2**40
 """Thousandths of a CPU, more than any machine has."""
+
+T = TypeVar("T", Container, ContainerStatus)
 
 
 class PodCpus(NamedTuple):
@@ -28,51 +29,43 @@ class PodCpus(NamedTuple):
 
 
 def cpus_of(pod: Pod) -> PodCpus:
-    """Return the CPUs of a pod; what cannot be read counts as none, for the API server refuses it."""
-    requested = least = 0
-    whole_pod, had = pod.spec.resources, dict[str, ResourceRequirements]()
-    if any((each.type, each.reason) == _NEVER for each in pod.status.conditions):
-        # It runs on with what it has, whatever its spec asks for.
-        whole_pod, had = whole_pod and (pod.status.resources or whole_pod), _actual(pod)
-    for requested_then, least_then in _at_a_time(pod, had):
-        requested, least = max(requested, requested_then), max(least, least_then)
-    if whole_pod is not None:
-        whole = _of(whole_pod)
-        requested, least = whole.requested or requested, whole.least or least
-    return PodCpus(min(requested, _MOST), min(max(requested, least), _MOST))
-
-
-def _actual(pod: Pod) -> dict[str, ResourceRequirements]:
-    """What containers have, by name."""
-    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
-    return {each.name: each.resources for each in statuses if each.resources is not None}
-
-
-def _at_a_time(pod: Pod, had: Mapping[str, ResourceRequirements]) -> Iterator[PodCpus]:
-    """CPUs while each init container runs, beside the sidecars before it, and then: as placement counts requests."""
-    sidecars = PodCpus(0, 0)
-    for each in pod.spec.init_containers:
-        own = _of(had.get(each.name, each.resources))
-        together = PodCpus(sidecars.requested + own.requested, sidecars.least + own.least)
-        yield together
-        if each.restart_policy == "Always":
-            sidecars = together
-    later = [sidecars, *(_of(had.get(each.name, each.resources)) for each in pod.spec.containers)]
-    yield PodCpus(sum(each.requested for each in later), sum(each.least for each in later))
-
-
-def _of(resources: ResourceRequirements) -> PodCpus:
-    limit = _milli(str(resources.limits.get(_CPU, 0)))
-    requested = _milli(str(resources.requests[_CPU])) if _CPU in resources.requests else limit
-    return PodCpus(requested, max(requested, limit))
-
-
-@lru_cache(1024)
-def _milli(text: str) -> int:
+    """Return the CPUs of a pod as placement counts them; none where they cannot be read: no API server takes these."""
     try:
-        amount = parse_quantity(text)
-    except QuantityRangeError as error:
-        amount = error.nearest
+        requested, limited = _cpus(pod), _cpus(_requesting_limits(pod))
     except ValueError:
-        return 0
-    return min(_MOST, max(0, ceil(Fraction(amount) * 1000)))
+        return PodCpus(0, 0)
+    return PodCpus(requested, max(requested, limited))
+
+
+def _cpus(pod: Pod) -> int:
+    return min(max(pod_requests(pod).get(CPU, 0), 0), _MOST)
+
+
+def _requesting_limits(pod: Pod) -> Pod:
+    """The same pod, with limits instead of requests of CPUs where there are some."""
+    spec, status = pod.spec, pod.status
+    return msgspec.structs.replace(
+        pod,
+        spec=msgspec.structs.replace(
+            spec,
+            containers=_each(spec.containers),
+            init_containers=_each(spec.init_containers),
+            resources=_limits(spec.resources),
+        ),
+        status=msgspec.structs.replace(
+            status,
+            container_statuses=_each(status.container_statuses),
+            init_container_statuses=_each(status.init_container_statuses),
+            resources=_limits(status.resources),
+        ),
+    )
+
+
+def _each(items: Sequence[T]) -> list[T]:
+    return [msgspec.structs.replace(each, resources=_limits(each.resources)) for each in items]
+
+
+def _limits(resources: ResourceRequirements | None) -> ResourceRequirements | None:
+    if resources is None or CPU not in resources.limits:
+        return resources
+    return msgspec.structs.replace(resources, requests={**resources.requests, CPU: resources.limits[CPU]})

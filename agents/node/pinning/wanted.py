@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from agents.node.pinning.division import Division, Part, Tenant, divide
-from agents.node.pinning.pod_cpus import cpus_of
+from agents.node.pinning.pod_cpus import MILLI, PodCpus, cpus_of
 from agents.node.topology.machine import Machine, Socket
 from berth.api.cpulist import format_cpulist
 from berth.api.errors import FieldPath, explain_validation_error, field_path
@@ -30,7 +30,6 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 PATIENCE_SECONDS: Final = 30.0
 """How long a problem that may pass has to last before people are told."""
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
-_MILLI: Final = 1000
 _HASH: Final = "kubernetes.io/config.hash"
 _HASH_FORM: Final = re.compile("[0-9a-f]{32}")
 
@@ -108,7 +107,7 @@ class PodWish:
     def within(self, allowed: frozenset[int]) -> frozenset[int]:
         """Return its CPUs where its cgroup lets it have some alone: a part of which it may not have enough is none."""
         own = self.cpus & allowed
-        enough = own == self.cpus or (own and _MILLI * len(own) >= self.least)
+        enough = own == self.cpus or (own and MILLI * len(own) >= self.least)
         return self.cpus if enough else self.socket_cpus or self.cpus
 
 
@@ -196,7 +195,8 @@ def wanted(
             problems.append(Problem(subject, f"{field_path(field)}: {text}", may_pass=absent))
         if pod is not None and pod.key == f"{assignment.namespace}/{assignment.name}":
             chosen.setdefault(assignment.uid, socket)
-    parts = _parts(assignments, chosen, known, letters, machine, division, before)
+    needs = {uid: cpus_of(known[uid]) for uid in chosen}
+    parts = _parts(assignments, chosen, known, letters, needs, machine, division, before)
     found: list[PodWish] = []
     for uid, pod in known.items():
         if pod.finished:
@@ -205,7 +205,9 @@ def wanted(
             problems.append(Problem(f"Pod {pod.key}", str(problem)))
         if letters[uid] is not None or uid in chosen:
             problems.extend(disbelieved.get(uid, ()))
-            found.append(_wish(pod, runtime_uids[uid], letters[uid], chosen.get(uid), parts.get(uid), machine, memory))
+            wish = _wish(pod, runtime_uids[uid], letters[uid], chosen.get(uid), parts.get(uid), machine, memory)
+            parted = wish.cpus != wish.socket_cpus
+            found.append(replace(wish, least=needs[uid].least) if parted else wish)
     return Wanted(tuple(found), tuple(problems))
 
 
@@ -257,7 +259,6 @@ def _wish(
         cpus=part.cpus if part else frozenset(),
         socket_cpus=chosen.cpus if chosen else frozenset(),
         cache=part.cache if part else None,
-        least=cpus_of(pod).least if part and chosen and part.cpus != chosen.cpus else 0,
         mems=_near(machine, chosen) if chosen and memory else frozenset(),
         running=pod.status.phase == "Running" and pod.metadata.deletion_timestamp is None,
         containers=len(pod.spec.containers) + sum(each.restart_policy == "Always" for each in pod.spec.init_containers),
@@ -269,6 +270,7 @@ def _parts(
     chosen: Mapping[str, Socket | None],
     pods: Mapping[str, Pod],
     letters: Mapping[str, InterferenceClass | None],
+    needs: Mapping[str, PodCpus],
     machine: Machine,
     division: Division,
     before: Mapping[str, frozenset[int]],
@@ -279,7 +281,7 @@ def _parts(
     for uid in sorted(chosen, key=lambda uid: (since[uid], uid)):
         socket, letter = chosen[uid], letters[uid]
         if socket is not None and letter is not None and not pods[uid].finished:
-            tenants.setdefault(socket, []).append(Tenant(uid, letter, *cpus_of(pods[uid])))
+            tenants.setdefault(socket, []).append(Tenant(uid, letter, *needs[uid]))
     found: dict[str, Part] = {}
     for socket, there in tenants.items():
         found |= divide(machine, socket, there, division, before)

@@ -21,13 +21,13 @@ from berth.network.sites import Sites
 from berth.scheduling.annotations import write_decision
 from berth.scheduling.cache.services import WorkloadRouting
 from berth.scheduling.cache.state import ClusterState
-from berth.scheduling.cache.units import CPU
 from berth.scheduling.decision import Scale
 from berth.scheduling.gang.strategies import REPLICAS
 from berth.scheduling.group_summary import placed_pods, summarize
 from berth.scheduling.simulation.inputs import Inputs
 from berth.scheduling.simulation.simulate import Placed, Simulation, Unplaced
 from berth.scheduling.single import workload_of
+from berth.scheduling.units import CPU
 
 VERSION = 3
 KIND = "PlacementPlan"

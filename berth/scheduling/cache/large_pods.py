@@ -20,8 +20,8 @@ from berth.kube.meta import MOST_ENTRIES, Amount, ResourceRequirements
 from berth.kube.objects import Container, Pod, PodSpec, PodStatus
 from berth.kube.resources import PODS, Resource
 from berth.scheduling.cache.bandwidth_annotations import EGRESS, INGRESS
-from berth.scheduling.cache.requests import pod_requests
-from berth.scheduling.cache.units import CPU
+from berth.scheduling.requests import pod_requests
+from berth.scheduling.units import CPU
 
 _FIRST: Final = (CPU, "memory", "ephemeral-storage")
 """Requests that are kept of a pod that has too many even of these."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from berth.scheduling.cache.columns import Ids, LabelColumn, Mask
 from berth.scheduling.cache.node_changes import node_settings
-from berth.scheduling.cache.units import LIMIT, resource_units
+from berth.scheduling.units import LIMIT, resource_units
 
 if TYPE_CHECKING:
     from berth.kube.objects import Node, Taint

@@ -19,14 +19,14 @@ from berth.api.interference import InterferenceClass, stated_class
 from berth.api.labels import LABEL_INTERFERENCE_CLASS, RESOURCE_BANDWIDTH
 from berth.scheduling.cache.bandwidth_annotations import annotated_bandwidth
 from berth.scheduling.cache.memo import Memo, digest
-from berth.scheduling.cache.requests import SCORING_DEFAULTS, pod_requests, resize_infeasible
 from berth.scheduling.cache.terms import (
     AffinityTerm,
     SpreadConstraint,
     compile_affinity_term,
     compile_spread_constraint,
 )
-from berth.scheduling.cache.units import CPU, LIMIT
+from berth.scheduling.requests import SCORING_DEFAULTS, pod_requests, resize_infeasible
+from berth.scheduling.units import CPU, LIMIT
 
 if TYPE_CHECKING:
     from berth.kube.objects import NodeSelector, Pod, PodAffinityTerm, PreferredSchedulingTerm, Toleration

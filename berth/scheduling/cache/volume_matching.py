@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from berth.scheduling.cache.selectors import compile_selector
-from berth.scheduling.cache.units import whole_units
 from berth.scheduling.cache.volume_pool import NodeMasks, VolumePool, any_large_enough
 from berth.scheduling.cache.volumes import (
     NO_PROVISIONER,
@@ -24,6 +23,7 @@ from berth.scheduling.cache.volumes import (
     storage_class_of,
     storage_request,
 )
+from berth.scheduling.units import whole_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

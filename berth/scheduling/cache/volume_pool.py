@@ -16,10 +16,10 @@ import msgspec
 import numpy as np
 
 from berth.scheduling.cache.selectors import compile_selector
-from berth.scheduling.cache.units import whole_units
 from berth.scheduling.cache.volume_labels import VolumeLabels
 from berth.scheduling.cache.volume_reach import MOST_PAIRS, Indices, Reach
 from berth.scheduling.cache.volumes import claimed_by, storage_class_of, storage_request
+from berth.scheduling.units import whole_units
 
 if TYPE_CHECKING:
     from berth.kube.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim

@@ -18,7 +18,7 @@ from berth.kube.objects import (
 from berth.kube.storage import BIND_COMPLETED as BIND_COMPLETED
 from berth.kube.storage import CLASS_ANNOTATION as CLASS_ANNOTATION
 from berth.kube.storage import SELECTED_NODE as SELECTED_NODE
-from berth.scheduling.cache.units import whole_units
+from berth.scheduling.units import whole_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

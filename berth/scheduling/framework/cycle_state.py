@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from berth.scheduling.cache.units import LIMIT
+from berth.scheduling.units import LIMIT
 
 if TYPE_CHECKING:
     from berth.network.arrival import Arrival

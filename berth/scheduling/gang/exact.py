@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from berth.scheduling.cache.pod_templates import PodTemplateInfo
 from berth.scheduling.cache.state import ClusterState
-from berth.scheduling.cache.units import LIMIT
 from berth.scheduling.framework.cycle_state import names_nodes
+from berth.scheduling.units import LIMIT
 
 Amounts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

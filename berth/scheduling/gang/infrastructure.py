@@ -24,7 +24,6 @@ from berth.network.bandwidth_allocations import BandwidthAllocations
 from berth.network.costs import UNKNOWN_COST, NetworkCosts, Place
 from berth.network.routing import zone_numbers
 from berth.scheduling.cache.state import ClusterState
-from berth.scheduling.cache.units import resource_units
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Scale
 from berth.scheduling.gang.exact import UNLIMITED, WIDEST, ExactAmounts, share_of
@@ -32,6 +31,7 @@ from berth.scheduling.gang.link_budgets import links_of
 from berth.scheduling.gang.links import LinkModel
 from berth.scheduling.gang.problem import Infrastructure
 from berth.scheduling.gang.state import InfrastructureState
+from berth.scheduling.units import resource_units
 
 PRICE_PREFIX = f"{BERTH_PREFIX}price-"
 MAX_UNIT_PREFIX = f"{BERTH_PREFIX}max-unit-"

@@ -11,6 +11,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
 ACROSS_CACHES: Final = 0.5
 """What the excess of a pair counts that shares the socket and no cache, of 1 that it counts in one cache.
 
@@ -52,3 +57,24 @@ def closeness_of(sizes: Sequence[int], capacity: int, caches: int) -> float:
     if caches <= 1 or any(spans(size, capacity, caches) for size in sizes):
         return 1.0
     return closeness(caches, len(sizes))
+
+
+class Caches:
+    """The caches of a socket: what pairs of pods on it count, the fewer the pods the less."""
+
+    def __init__(self, count: int, spanning: Sequence[bool]) -> None:
+        """Know the socket.
+
+        Args:
+            count: last-level caches that pods are kept apart in.
+            spanning: for each of W pods, whether it is too large for one.
+        """
+        self._count, self._spanning = count, np.array(spanning, dtype=np.bool_)
+
+    def weights(self, pods: Sequence[int]) -> Floats:
+        """float64[1 + W], what the excess of a pair counts with each pod beside some others, by number; 0 is nobody."""
+        found = np.ones(1 + len(self._spanning))
+        if self._count > 1 and not self._spanning[list(pods)].any():
+            found[0] = closeness(self._count, len(pods))
+            found[1:][~self._spanning] = closeness(self._count, len(pods) + 1)
+        return found

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from berth.scheduling.interference.closeness import closeness, spans
+from berth.scheduling.interference.closeness import Caches, spans
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload, harms
 
 Floats = npt.NDArray[np.float64]
@@ -83,27 +83,6 @@ class Exchange(NamedTuple):
     """of the two sockets as they are"""
     after: Toll
     """of the two sockets then"""
-
-
-class _Socket:
-    """A socket, and what pairs of pods on it count."""
-
-    def __init__(self, pods: Sequence[Seated], capacity: int, caches: int) -> None:
-        self._caches = caches
-        self._spanning = np.array([spans(pod.size, capacity, caches) for pod in pods], dtype=np.bool_)
-
-    def weight(self, group: Sequence[int]) -> float:
-        """What the excess of each pair of some pods counts."""
-        if self._caches <= 1 or self._spanning[list(group)].any():
-            return 1.0
-        return closeness(self._caches, len(group))
-
-    def weights(self, group: Sequence[int], arrivals: Sequence[int]) -> Floats:
-        """float64[arrivals], the same with each of some others beside them."""
-        found = np.ones(len(arrivals))
-        if self._caches > 1 and not self._spanning[list(group)].any():
-            found[~self._spanning[list(arrivals)]] = closeness(self._caches, len(group) + 1)
-        return found
 
 
 def node_toll(
@@ -185,28 +164,32 @@ def _groups(pods: Sequence[Seated], count: int) -> list[list[int]]:
     return groups
 
 
-def _sockets(pods: Sequence[Seated], capacities: Sequence[int], caches: Sequence[int]) -> list[_Socket]:
+def _sockets(pods: Sequence[Seated], capacities: Sequence[int], caches: Sequence[int]) -> list[Caches]:
     counts = caches or (1,) * len(capacities)
-    return [_Socket(pods, *socket) for socket in zip(capacities, counts, strict=True)]
+    return [
+        Caches(count, [spans(pod.size, capacity, count) for pod in pods])
+        for capacity, count in zip(capacities, counts, strict=True)
+    ]
 
 
-def _toll(excess: Floats, group: list[int], socket: _Socket) -> Toll:
-    slower = excess[np.ix_(group, group)].sum(axis=1) * socket.weight(group)
+def _toll(excess: Floats, group: list[int], socket: Caches) -> Toll:
+    slower = excess[np.ix_(group, group)].sum(axis=1) * socket.weights(group)[0]
     return Toll(float(harms(slower).sum()), float(slower.sum()))
 
 
 def _after(
-    excess: Floats, socket: _Socket, group: list[int], leaving: list[int | None], coming: list[int | None]
+    excess: Floats, socket: Caches, group: list[int], leaving: list[int | None], coming: list[int | None]
 ) -> Floats:
     """float64[2, leaving, coming], toll of a socket with one pod less and one more; None stands for nobody."""
     arrivals = [at for at in coming if at is not None]
     found = np.empty((2, len(leaving), len(coming)))
     for row, gone in enumerate(leaving):
         left = [at for at in group if at != gone]
-        own, weights = excess[np.ix_(left, left)].sum(axis=1), socket.weights(left, arrivals)
+        own, counts = excess[np.ix_(left, left)].sum(axis=1), socket.weights(left)
+        weights = counts[1:][arrivals]
         beside = (own[:, None] + excess[np.ix_(left, arrivals)]) * weights
         newcomers = excess[np.ix_(arrivals, left)].sum(axis=1) * weights
-        own *= socket.weight(left)
+        own *= counts[0]
         found[:, row, -1] = harms(own).sum(), own.sum()
         found[0, row, :-1] = harms(beside).sum(axis=0) + harms(newcomers)
         found[1, row, :-1] = beside.sum(axis=0) + newcomers

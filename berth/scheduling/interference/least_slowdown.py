@@ -26,11 +26,11 @@ from berth.scheduling.interference.assignment import (
     best_assignment,
     cheapest,
 )
-from berth.scheduling.interference.closeness import closeness, closeness_of, spans
+from berth.scheduling.interference.closeness import Caches, closeness, closeness_of, spans
 from berth.scheduling.interference.excess_table import ExcessTable
 from berth.scheduling.interference.local_search import LocalSearch, Neighbours
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload, harms
-from berth.scheduling.interference.socket_costs import Caches, SocketCosts
+from berth.scheduling.interference.socket_costs import SocketCosts
 
 REMEMBERED: Final = 16_384
 """Groups of pods, and workloads, whose harm is remembered; of more it begins anew: others come and go without end."""
@@ -346,9 +346,7 @@ class LeastSlowdown:
         found = self._companies.get((parties, caches))
         if found is None:
             alone = np.array([self._price_alone(each.pod) if each.priced else 0.0 for each in parties])
-            several = (
-                Caches(caches, np.array([each.spanning for each in parties], dtype=np.bool_)) if caches > 1 else None
-            )
+            several = Caches(caches, [each.spanning for each in parties]) if caches > 1 else None
             found = SocketCosts(self._table.between([each.pod for each in parties]), alone, several)
             self._companies[parties, caches] = found
         return found

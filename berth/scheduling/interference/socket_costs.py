@@ -13,11 +13,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from berth.scheduling.interference.closeness import closeness
+from berth.scheduling.interference.closeness import Caches
 from berth.scheduling.interference.slowdown import harms
 
 Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Numbers = tuple[int, ...]
 """Numbers of the pods on a socket, one a pod, ascending; pods with one number are the same to each other."""
 REMEMBERED: Final = 1 << 18
@@ -32,38 +31,6 @@ ROUNDING: Final = 1e-9
 """Sums differ in their last places by the order of their parts."""
 _BESIDE: Final = 256
 """What a company takes beside its figures, in their unit: of few kinds of pods there are many small ones."""
-
-
-class Caches:
-    """The caches of a socket: what pairs of pods on it count, the fewer the pods the less."""
-
-    def __init__(self, count: int, spanning: Bools) -> None:
-        """Know the socket.
-
-        Args:
-            count: last-level caches that pods are kept apart in.
-            spanning: bool[W], pods that are too large for one.
-        """
-        self.count = count
-        """last-level caches that pods are kept apart in"""
-        self._spanning = spanning
-
-    def spanned(self, pods: Sequence[int]) -> int:
-        """Return how many of some pods, by number, are too large for a cache."""
-        return int(self._spanning[list(pods)].sum())
-
-    def weights(self, pods: int, spanned: int) -> Floats:
-        """float64[1 + W], what the excess of a pair counts with each of the pods beside some others; 0 is nobody.
-
-        Args:
-            pods: how many others there are.
-            spanned: how many of these are too large for a cache.
-        """
-        found = np.ones(1 + len(self._spanning))
-        if not spanned:
-            found[0] = closeness(self.count, pods)
-            found[1:][~self._spanning] = closeness(self.count, pods + 1)
-        return found
 
 
 class Company:
@@ -90,7 +57,7 @@ class Company:
         self._from_all = excess[:, self._kinds] @ self._count
         suffered, own = self._suffered[:, None] + self._beside, self._from_all
         if caches is not None:
-            weights = caches.weights(len(pods), caches.spanned(pods))
+            weights = caches.weights(pods)
             suffered, own = suffered * weights, own * weights
         one_more: Floats = self._count @ harms(suffered) + harms(own)
         if not pods:
@@ -130,10 +97,11 @@ class Company:
             (self._from_all[:, None] - self._excess[:, self._kinds]).T,
         )
         if self._caches is not None:
-            spanned, others = self._caches.spanned(self.pods), len(self.pods) - 1
             weights = np.empty((len(self._row), len(self._excess)))
             for row, gone in enumerate(self._row):
-                weights[row] = self._caches.weights(others, spanned - self._caches.spanned([gone]))
+                staying = list(self.pods)
+                staying.remove(gone)
+                weights[row] = self._caches.weights(staying)
             suffered, own = suffered * weights, own * weights
         costs: Floats = np.einsum("sg,sgn->gn", stay, harms(suffered))
         costs += harms(own)

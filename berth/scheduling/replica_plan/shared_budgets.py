@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from berth.scheduling.cache.units import LIMIT
 from berth.scheduling.gang.state import InfrastructureState
+from berth.scheduling.units import LIMIT
 
 Amounts = npt.NDArray[np.int64]
 

@@ -36,7 +36,7 @@ HAS_TWO = {"containerStatuses": [container("1", "2")]}
         pytest.param(pod(container()), (0, 0), id="nothing is stated"),
         pytest.param(pod(container("250m"), container("1")), (1250, 1250), id="containers run together"),
         pytest.param(pod(container("1", "4"), container("500m")), (1500, 4500), id="a limit of one"),
-        pytest.param(pod(container(None, "2")), (2000, 2000), id="a limit alone is a request"),
+        pytest.param(pod(container(None, "2")), (0, 2000), id="a limit alone: the API server adds a request"),
         pytest.param(pod(container("2", "1")), (2000, 2000), id="a limit that is less"),
         pytest.param(
             pod(container("1"), initContainers=[container("500m", restartPolicy="Always")]),

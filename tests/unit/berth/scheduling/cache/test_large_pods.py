@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from berth.kube.meta import MOST_ENTRIES
 from berth.kube.objects import Pod
 from berth.scheduling.cache.large_pods import BOUNDED_PODS, BoundedPod, entries
-from berth.scheduling.cache.requests import pod_requests
+from berth.scheduling.requests import pod_requests
 from tests.support import builders
 from tests.support.desk import Desk
 from tests.support.filtering import filtered

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from berth.kube.objects import Container, Pod, ResourceRequirements
 from berth.scheduling.cache import ClusterState
-from berth.scheduling.cache.units import LIMIT
+from berth.scheduling.units import LIMIT
 from tests.support.builders import node, pod
 
 HUGE = "9223372036854775807"

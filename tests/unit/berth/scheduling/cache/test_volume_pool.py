@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from berth.kube.objects import PersistentVolume, PersistentVolumeClaim
 from berth.scheduling.cache import ClusterState, volume_pool
 from berth.scheduling.cache.selectors import compile_selector
-from berth.scheduling.cache.units import whole_units
 from berth.scheduling.cache.volume_matching import DelayedClaims, VolumePlan, volume_nodes
 from berth.scheduling.cache.volumes import claimed_by, storage_request
 from berth.scheduling.plugins.volume_binding import MOST_DELAYED, MOST_SELECTING, VolumeBinding
+from berth.scheduling.units import whole_units
 from tests.support.builders import node, pod
 from tests.support.calls import calls_in
 from tests.support.filtering import cluster, filtered, passing

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.scheduling.cache.units import LIMIT
 from berth.scheduling.gang.exact import UNLIMITED, WIDEST, ExactAmounts, share_of
+from berth.scheduling.units import LIMIT
 
 
 @given(

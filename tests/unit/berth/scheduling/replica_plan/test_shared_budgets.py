@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from berth.api.labels import LABEL_REGION, RESOURCE_BANDWIDTH
 from berth.kube.objects import Pod
 from berth.network.link_budgets import PlacePair, taken
-from berth.scheduling.cache.units import LIMIT
 from berth.scheduling.configuration import Profile
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.framework.framework import FilterResult, Framework
@@ -23,6 +22,7 @@ from berth.scheduling.gang import budget
 from berth.scheduling.gang.exact import UNLIMITED
 from berth.scheduling.planning import finish
 from berth.scheduling.replica_plan.shared_budgets import BudgetName, Left, SharedBudgets
+from berth.scheduling.units import LIMIT
 from tests.support import builders
 from tests.support.placement import ZONE_COSTS, Lab, chain, group_object, member, where, zoned
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.kube.objects import Pod
-from berth.scheduling.cache.requests import SCORING_DEFAULTS, pod_requests, resize_infeasible
-from berth.scheduling.cache.units import LIMIT, resource_units, whole_units
+from berth.scheduling.requests import SCORING_DEFAULTS, pod_requests, resize_infeasible
+from berth.scheduling.units import LIMIT, resource_units, whole_units
 
 MI = 1024 * 1024
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from berth.scheduling.cache.units import resource_units
+from berth.scheduling.units import resource_units
 
 if TYPE_CHECKING:
     from berth.kube.objects import Container, ContainerStatus, Pod, ResourceRequirements
