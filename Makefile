@@ -100,11 +100,13 @@ lint-layout: .venv
 # Each processor takes files of its own. Integration tests have a cluster for each process, whose files share it, and
 # wait for others half of the time, so that there are more processes than processors; conftest.py has the longest files
 # begin first. More than four processes would rather need memory than save time. Those from end to end take names and
-# ports that the README states; they mostly wait for kubelets, and all others give way to them. What fails in one or two files of real clusters is run
-# once more, alone, and told.
-UNIT := -m pytest -n auto --dist loadfile tests/unit
+# ports that the README states; they mostly wait for kubelets, and all others give way to them. What fails in one or two
+# files is run once more, alone; what failed is shown again after everything else.
+TOLD := $(VENV)/failed
+TRY := -m hack.second_try $(TOLD)
+UNIT := -n auto --dist loadfile tests/unit
 CLUSTERS := $(shell n=$$(nproc); echo $$((n < 3 ? n + 2 : 4)))
-INTEGRATION := -m hack.second_try -n $(CLUSTERS) --dist loadfile --no-loadscope-reorder tests/integration
+INTEGRATION := -n $(CLUSTERS) --dist loadfile --no-loadscope-reorder tests/integration
 
 .PHONY: test
 test: lint tools ## everything CI runs: linters, then unit, end-to-end and integration tests (TESTS=path for a part)
@@ -112,11 +114,11 @@ ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
 	@echo 'tests from end to end go on beside the others, and are shown after them'
-	@set -m; $(BIN)/python -m hack.second_try tests/e2e > $(VENV)/e2e.log 2>&1 & end_to_end=$$!; \
+	@set -m; rm -f $(TOLD); $(BIN)/python $(TRY) tests/e2e > $(VENV)/e2e.log 2>&1 & end_to_end=$$!; \
 	  trap "kill -INT -- -$$end_to_end; wait; exit 130" INT TERM; \
-	  nice -n 10 $(BIN)/python $(UNIT) && nice -n 10 $(BIN)/python $(INTEGRATION); others=$$?; \
+	  nice -n 10 $(BIN)/python $(TRY) $(UNIT) && nice -n 10 $(BIN)/python $(TRY) $(INTEGRATION); others=$$?; \
 	  case $$others in 2|130) kill -INT -- -$$end_to_end;; esac; \
-	  wait $$end_to_end; code=$$?; cat $(VENV)/e2e.log; test $$others -eq 0 -a $$code -eq 0
+	  wait $$end_to_end; code=$$?; cat $(VENV)/e2e.log; cat $(TOLD) 2> /dev/null; test $$others -eq 0 -a $$code -eq 0
 endif
 
 .PHONY: test-vm
@@ -126,7 +128,7 @@ test-vm: .venv ## tests of pinning in a virtual machine: two sockets, cgroups of
 
 .PHONY: unit
 unit: .venv ## the unit tests alone: no cluster, a few minutes
-	$(BIN)/python $(UNIT)
+	$(BIN)/python -m pytest $(UNIT)
 
 # -- benchmarks -----------------------------------------------------------------------------------------------------
 

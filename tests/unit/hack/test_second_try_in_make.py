@@ -23,19 +23,15 @@ def _heeds_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize(
-    ("ended", "status"),
-    [pytest.param("unit", 2, id="pytest"), pytest.param("integration", 130, id="what runs pytest, perhaps twice")],
-)
-def test_who_ends_the_tests_ends_those_that_go_on_beside_them(ended: str, status: int, tmp_path: Path) -> None:
-    """What is run in the foreground hears of Ctrl-C, and the shell by its status alone."""
-    python = tmp_path / "bin" / "python"
-    python.parent.mkdir()
-    python.write_text(PYTHON.format(ended=ended, status=status))
+def _make_test(venv: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Run ``make test`` with this script for the python of its environment."""
+    python = venv / "bin" / "python"
+    python.parent.mkdir(exist_ok=True)
+    python.write_text(text)
     python.chmod(0o755)
-    command = ["make", f"VENV={tmp_path}", "-o", "lint", "-o", "tools", "test", "TESTS="]
+    command = ["make", f"VENV={venv}", "-o", "lint", "-o", "tools", "test", "TESTS="]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    run = subprocess.run(
+    return subprocess.run(
         command,
         cwd=REPOSITORY,
         env=environment,
@@ -45,5 +41,30 @@ def test_who_ends_the_tests_ends_those_that_go_on_beside_them(ended: str, status
         check=False,
         preexec_fn=_heeds_interrupts,
     )
+
+
+@pytest.mark.parametrize(
+    ("ended", "status"),
+    [pytest.param("unit", 2, id="pytest"), pytest.param("integration", 130, id="what runs pytest, perhaps twice")],
+)
+def test_who_ends_the_tests_ends_those_that_go_on_beside_them(ended: str, status: int, tmp_path: Path) -> None:
+    """What is run in the foreground hears of Ctrl-C, and the shell by its status alone."""
+    run = _make_test(tmp_path, PYTHON.format(ended=ended, status=status))
     assert run.returncode != 0
     assert (tmp_path / "e2e.log").exists()
+
+
+FAILS = """#!/bin/sh
+case "$*" in
+  *tests/e2e*) echo 'end to end passed' ;;
+  *tests/unit*) echo 'failed: tests/unit/test_it.py::test_one' >> "$3"; exit 1 ;;
+esac
+"""
+
+
+def test_what_failed_is_shown_after_everything_else(tmp_path: Path) -> None:
+    """The log of the tests from end to end, which are shown last, would hide it."""
+    run = _make_test(tmp_path, FAILS)
+    assert run.returncode != 0
+    assert run.stdout.splitlines()[-2:] == ["end to end passed", "failed: tests/unit/test_it.py::test_one"]
+    assert _make_test(tmp_path, FAILS).stdout.count("failed: ") == 1, "what was told the last time was shown again"
