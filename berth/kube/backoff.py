@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from typing import Final
 
 from berth.kube.errors import ApiError
+from berth.kube.jitter import jitter
 
 PAUSE_SECONDS: Final = 10.0
 """Longest wait before another attempt to follow something."""
@@ -13,8 +13,7 @@ PAUSE_SECONDS: Final = 10.0
 
 def backoff(attempt: int, *, base: float = 0.2, cap: float = 10.0) -> float:
     """Seconds to wait before attempt number `attempt` (from 0): exponential with full jitter, at least a tenth."""
-    top = min(cap, base * 2.0 ** min(attempt, 16))
-    return top * (0.1 + 0.9 * random.random())  # noqa: S311 - jitter, not a secret
+    return jitter(0.1, 1.0) * min(cap, base * 2.0 ** min(attempt, 16))
 
 
 def wait_after(error: Exception, attempt: int, *, cap: float = PAUSE_SECONDS) -> float:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import random
 import sys
 import time
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ import structlog
 
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError, readable
+from berth.kube.jitter import jitter
 from berth.kube.resources import LEASES, version_number
 
 log = structlog.get_logger(__name__)
@@ -163,7 +163,7 @@ class LeaseLock:
                 if self.held:
                     return
             # Jitter, because candidates that started together would go on meeting each other.
-            await asyncio.sleep(self._timing.retry_period * random.uniform(1.0, 1.2))  # noqa: S311 - not a secret
+            await asyncio.sleep(self._timing.retry_period * jitter(1.0, 1.2))
 
     async def keep(self) -> None:
         """Renew for ever; the Lease counts as held no longer when this ends.

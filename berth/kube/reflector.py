@@ -9,7 +9,6 @@ gone back behind the last version, as to a backup of etcd, or a watch says nothi
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Callable
 from contextlib import aclosing
@@ -26,6 +25,7 @@ from berth.kube.errors import ApiError, error_from_event
 from berth.kube.history import went_back
 from berth.kube.in_turns import in_turns
 from berth.kube.interning import PodInterning
+from berth.kube.jitter import jitter
 from berth.kube.memory import collection_paused
 from berth.kube.meta import HasMetadata, equal, object_key
 from berth.kube.metrics import CACHED_OBJECTS, HANDLER_FAILURES, UNREADABLE, WATCH_AGE, WATCH_EVENTS, WATCH_RESTARTS
@@ -265,7 +265,7 @@ class Reflector(Generic[T]):
 
     async def _follow(self) -> None:
         plural = self.resource.plural
-        seconds = random.randint(290, 590)  # noqa: S311 - spreads reconnects, not a secret
+        seconds = round(jitter(290, 590))
         chunks = self._client.watch_chunks(
             self.resource,
             resource_version=self._version,

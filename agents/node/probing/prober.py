@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import os
-import random
 import signal
 import sys
 import threading
@@ -23,6 +22,7 @@ from agents.node.probing.messages import Order, decode_input, encode_found, enco
 from agents.node.probing.responder import Responder
 from agents.node.probing.rounds import Prober, Target
 from agents.node.probing.user_probes import FoundUser, UserProbes
+from berth.kube.jitter import jitter
 
 JITTER: Final = 0.1
 """Share of the interval by which a round comes earlier or later, so that the agents' rounds do not fall together."""
@@ -79,7 +79,7 @@ def pause(interval: float, elapsed: float) -> float:
         interval: seconds from the begin of a round to that of the next, on average.
         elapsed: seconds that this round took.
     """
-    return max(0.0, interval * random.uniform(1 - JITTER, 1 + JITTER) - elapsed)  # noqa: S311 - no secret
+    return max(0.0, interval * jitter(1 - JITTER, 1 + JITTER) - elapsed)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

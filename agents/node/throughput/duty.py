@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from agents.node.settings import NodeSettings
 from agents.node.throughput.receiver import Receiver
 from agents.node.throughput.sender import RefusedError, measure
 from agents.node.throughput.turns import Turns, pause
+from berth.kube.jitter import jitter
 from berth.runtime.component import run_together
 
 log = structlog.get_logger(__name__)
@@ -51,7 +51,7 @@ class ThroughputDuty:
     async def _measure_forever(self) -> None:
         while True:
             # Agents start together; their tests shall not.
-            await asyncio.sleep(pause(len(self._peers())) * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+            await asyncio.sleep(pause(len(self._peers())) * jitter(0.5, 1.5))
             await self.measure_next(time.monotonic())
 
     async def measure_next(self, now: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -17,6 +16,7 @@ from agents.node.probing.user_probes import FoundUser, UserTarget
 from agents.node.users.ledger import Ledger
 from agents.node.users.metrics import USERS
 from berth.api.latency_exchange import PROBES_PATH, PROBES_WAIT, ProbeAnswers, ProbeOrders
+from berth.kube.jitter import jitter
 from berth.runtime.component import run_together
 from berth.runtime.measuring.calls import ChangingServer, ControllerCalls, open_session, pause_after, told
 
@@ -108,7 +108,7 @@ class UserDuty:
                     continue
             if another.is_set():
                 failures = 0
-                await asyncio.sleep(random.uniform(0.0, self._spread))  # noqa: S311 - jitter, not a secret
+                await asyncio.sleep(jitter(0.0, self._spread))
 
     async def _tell(self, calls: ControllerCalls, ask: Callable[[UserTarget], bool]) -> None:
         await self._news.wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +13,7 @@ import msgspec
 import structlog
 
 from berth.api.latency_exchange import MAX_USERS, ROUND_TRIPS_PATH, Instructions, naming_of
+from berth.kube.jitter import jitter
 from berth.runtime.measuring.calls import (
     PAUSES,
     ControllerCalls,
@@ -135,7 +135,7 @@ class Reporter:
             return False
         found = await self._server.another_within(pause)
         if found:
-            await asyncio.sleep(random.uniform(0.0, self._spread))  # noqa: S311 - jitter, not a secret
+            await asyncio.sleep(jitter(0.0, self._spread))
         return found
 
     async def _until_next(self, *, more: bool) -> None:
