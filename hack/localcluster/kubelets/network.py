@@ -89,9 +89,12 @@ def create(home: Path, gateway: str, nodes: Sequence[Node]) -> None:
         for command in bridge_commands(home, gateway):
             _run(command)
     for node in nodes:
-        if not (Path("/sys/class/net") / node.interface).exists():
-            # The name of one that was half made, or lost its link with the machine's last boot.
-            subprocess.run(["ip", "netns", "delete", node.namespace], capture_output=True, check=False)
+        link = Path("/sys/class/net") / node.interface
+        if not (link.exists() and node.namespace_file.exists()):
+            # Of one that was half made, that lost its link with the machine's last boot, or that the kernel is taking
+            # away: its name, and its link, which goes some time after it.
+            for leftover in (["netns", "delete", node.namespace], ["link", "delete", node.interface]):
+                subprocess.run(["ip", *leftover], capture_output=True, check=False)
             for command in node_commands(node, gateway, [other for other in nodes if other != node]):
                 _run(command)
 

@@ -1,4 +1,4 @@
-"""The network of real nodes: which one is chosen, and which commands make it. That they work: end-to-end tests."""
+"""The network of real nodes: which one is chosen, and which commands make it. That they work: integration tests."""
 
 from __future__ import annotations
 
