@@ -27,6 +27,9 @@ EXCHANGES: Final = 16
 
 TRIED: Final = 8
 """Pods of a class in a cache that are tried for a change of places."""
+CROWD: Final = 2
+"""A cache is crowded beside another if it has more than so many times the pods that the other has with one more: less
+is not worth a move, and whoever moved would soon move back."""
 
 
 class Division(StrEnum):
@@ -116,7 +119,10 @@ def _cores(machine: Machine, cpus: frozenset[int]) -> list[frozenset[int]]:
 def _dealt(
     caches: Sequence[frozenset[int]], tenants: Sequence[Tenant], before: Mapping[str, frozenset[int]]
 ) -> dict[str, int | None]:
-    """Place of each pod's cache: where it was, else by the pairing rules; then changed as long as fewer suffer."""
+    """Place of each pod's cache: where it was, else by the pairing rules.
+
+    Then changed as long as fewer suffer, and from crowded ones to others where no more do.
+    """
     room = _Room([MILLI * len(cpus) for cpus in caches])
     dealt: dict[str, int | None] = {}
     for each in tenants:
@@ -132,7 +138,7 @@ def _dealt(
             if chosen is not None:
                 room.add(each, chosen.socket)
     for _ in range(EXCHANGES):
-        moves = room.better()
+        moves = room.better() or room.evener()
         if not moves:
             break
         dealt.update({tenant.uid: place for tenant, place in moves.items()})
@@ -144,6 +150,10 @@ def _most_of(caches: Sequence[frozenset[int]], cpus: frozenset[int]) -> int | No
     shared = [len(cache & cpus) for cache in caches] if cpus else [0]
     most = max(shared)
     return shared.index(most) if most else None
+
+
+_Moves = tuple[tuple[Tenant, int, int], ...]
+"""Pods, each with the place that it leaves and the place that it goes to."""
 
 
 class _Room:
@@ -176,7 +186,7 @@ class _Room:
             max((there[letter] - _PRESSING[letter][letter] for letter in present), default=0)
             for there, present in zip(presses, firsts, strict=True)
         ]
-        best: tuple[int, tuple[tuple[Tenant, int, int], ...]] = 0, ()
+        best: tuple[int, _Moves] = 0, ()
         for one, other in combinations(range(len(firsts)), 2):
             # No more can be won than what goes with those that leave: most pairs of caches need no look.
             if relief[one] + relief[other] <= best[0]:
@@ -186,16 +196,37 @@ class _Room:
                     gain = _gain(presses[one], presses[other], mine, theirs)
                     if gain > best[0] and (moves := self._moves(one, ours, other, others)):
                         best = gain, moves
-        for tenant, from_place, _ in best[1]:
+        return self._done(best[1])
+
+    def evener(self) -> dict[Tenant, int]:
+        """Move a pod from a crowded cache to one that has as much room then, where no more suffer; who went where.
+
+        Others may have left a cache empty, or moved for those that did: pods would share a part of the socket for ever.
+        """
+        by_crowd = sorted(range(len(self._there)), key=lambda place: len(self._there[place]))
+        for other in by_crowd:
+            for one in reversed(by_crowd):
+                if len(self._there[one]) <= CROWD * (len(self._there[other]) + 1):
+                    break
+                here, there = _pressing(self._there[one]), _pressing(self._there[other])
+                for letter, ours in _by_class(self._there[one]).items():
+                    if _gain(here, there, letter, None) < 0:
+                        continue
+                    for mine in ours:
+                        room = self._left[other] - self._left[one] >= 2 * mine.requested
+                        if room and (moves := self._moves(one, [mine], other)):
+                            return self._done(moves)
+        return {}
+
+    def _done(self, moves: _Moves) -> dict[Tenant, int]:
+        for tenant, from_place, _ in moves:
             del self._there[from_place][tenant]
             self._left[from_place] += tenant.requested
-        for tenant, _, to_place in best[1]:
+        for tenant, _, to_place in moves:
             self.add(tenant, to_place)
-        return {tenant: to_place for tenant, _, to_place in best[1]}
+        return {tenant: to_place for tenant, _, to_place in moves}
 
-    def _moves(
-        self, one: int, ours: Sequence[Tenant], other: int, others: Sequence[Tenant]
-    ) -> tuple[tuple[Tenant, int, int], ...]:
+    def _moves(self, one: int, ours: Sequence[Tenant], other: int, others: Sequence[Tenant] = ()) -> _Moves:
         """The first pod of each that can change places, or of one that can move; none where none has room."""
         for mine in ours or (None,):
             for theirs in others or (None,):

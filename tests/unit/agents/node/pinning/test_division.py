@@ -212,6 +212,24 @@ def test_pods_change_caches_where_fewer_suffer_then() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pods", "kept", "crowds"),
+    [
+        pytest.param(tenants("CCCCCC", 0), [0] * 6, [4, 2], id="others have left a cache"),
+        pytest.param(tenants("CC", 0), [0] * 2, [2, 0], id="two are no crowd"),
+        pytest.param(tenants("BBBBBBC", 0), [0] * 6 + [1], [6, 1], id="one that moves would suffer"),
+        pytest.param([*tenants("CCCCCC", 100), tenant("a", "A", 7000)], [0] * 6 + [1], [6, 1], id="less room there"),
+        pytest.param(tenants("C" * 100, 0), [0] * 100, [84, 16], id="no more at a time than change places"),
+    ],
+)
+def test_a_crowd_spreads_to_caches_with_room_where_no_more_suffer(
+    pods: list[Tenant], kept: list[int], crowds: list[int]
+) -> None:
+    before = {each.uid: place for each, place in zip(pods, kept, strict=True)}
+    caches = caches_of(divided(pods, uniform(caches=2, cores=4, threads=2), before=before))
+    assert [caches.count(place) for place in range(2)] == crowds
+
+
+@pytest.mark.parametrize(
     ("had", "cache"),
     [
         pytest.param(set(), 0, id="none"),
