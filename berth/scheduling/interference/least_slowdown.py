@@ -83,7 +83,7 @@ class LeastSlowdown:
     _harm: dict[tuple[tuple[Workload, ...], float], float] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    _alone: dict[Workload, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _alone: dict[tuple[Workload, float], float] = field(default_factory=dict, init=False, repr=False, compare=False)
     _companies: LRUCache[tuple[tuple[Party, ...], int], SocketCosts] = field(
         default_factory=lambda: LRUCache(COMPANIES), init=False, repr=False, compare=False
     )
@@ -116,8 +116,7 @@ class LeastSlowdown:
         """
         if len(pods) > EXACT_PODS:
             return best_assignment(sizes, capacities, self._cost(pods, sizes, capacities, caches, more=more))
-        alone = np.array([self._price_alone(pod) for pod in pods]) if more else np.zeros(len(pods))
-        return cheapest(len(pods), self._costs_of_sets(pods, sizes, capacities, caches, alone))
+        return cheapest(len(pods), self._costs_of_sets(pods, sizes, capacities, caches, more=more))
 
     def seats(
         self,
@@ -145,7 +144,7 @@ class LeastSlowdown:
         here = np.array([-1 if at is None else at for at in now], dtype=np.int64)[:, None]
         elsewhere = price * ((here >= 0) & (here != np.arange(len(capacities))))
         if len(pods) <= EXACT_PODS:
-            by_socket = self._costs_of_sets(pods, sizes, capacities, caches, np.zeros(len(pods)))
+            by_socket = self._costs_of_sets(pods, sizes, capacities, caches, more=False)
             sets = _sets(len(pods))
             found = cheapest(len(pods), [cost + sets @ elsewhere[:, place] for place, cost in enumerate(by_socket)])
         else:
@@ -222,9 +221,11 @@ class LeastSlowdown:
         Args:
             pods: the pods.
             room: whether another may come, which one alone is charged for.
-            together: what the excess of a pair counts there (`closeness_of`).
+            together: what the excess of a pair counts there (`closeness_of`), of one alone and a likely partner too.
         """
-        return self._price_alone(pods[0]) if len(pods) == 1 and room else self._harm_of(tuple(sorted(pods)), together)
+        if len(pods) == 1 and room:
+            return self._price_alone(pods[0], together)
+        return self._harm_of(tuple(sorted(pods)), together)
 
     def unpinned(self, pods: Sequence[Workload], sockets: int) -> float:
         """Return the expected harm where the kernel puts pods on any socket: two meet on each as often.
@@ -244,7 +245,8 @@ class LeastSlowdown:
         sizes: Sequence[int],
         capacities: Sequence[int],
         caches: Sequence[int],
-        alone: Floats,
+        *,
+        more: bool,
     ) -> list[Floats]:
         """float64[2**P] for each socket, cost of each set of pods on it, infinite where they do not fit.
 
@@ -253,7 +255,7 @@ class LeastSlowdown:
             sizes: what each takes.
             capacities: what each socket has.
             caches: last-level caches of each; none: one each.
-            alone: float64[P], price of each alone on a socket with room.
+            more: whether others will come, which each alone on a socket with room is charged for.
         """
         sets, excess = _sets(len(pods)), self._table.among(pods)
         suffered = sets @ excess.T
@@ -263,13 +265,14 @@ class LeastSlowdown:
         sockets = _sockets(capacities, caches)
         for socket in set(sockets):
             capacity, count = socket
-            costs = in_one_cache
+            costs, spanning = in_one_cache, [spans(size, *socket) for size in sizes]
             if count > 1:
-                weights = _weights(sets, [spans(size, *socket) for size in sizes], count)
+                weights = _weights(sets, spanning, count)
                 costs = (sets * harms(suffered * weights)).sum(axis=1)
             found[socket] = np.where(taken <= capacity, costs, np.inf)
-            has_room = np.array(sizes) < capacity
-            found[socket][single[has_room]] = alone[has_room]
+            if more:
+                has_room = np.array(sizes) < capacity
+                found[socket][single[has_room]] = self._prices_alone(pods, spanning, count)[has_room]
         return [found[socket] for socket in sockets]
 
     def _seats_of_many(
@@ -306,7 +309,8 @@ class LeastSlowdown:
 
         def cost(numbers: tuple[int, ...], socket: int) -> float:
             room = more and len(numbers) == 1 and sizes[numbers[0]] < capacities[socket]
-            together = closeness_of([sizes[number] for number in numbers], *sockets[socket])
+            partner = [0] if room else []
+            together = closeness_of([*(sizes[number] for number in numbers), *partner], *sockets[socket])
             return self.on_socket([pods[number] for number in numbers], room=room, together=together)
 
         return cost
@@ -345,9 +349,11 @@ class LeastSlowdown:
         """What these cost on a socket with some last-level caches."""
         found = self._companies.get((parties, caches))
         if found is None:
-            alone = np.array([self._price_alone(each.pod) if each.priced else 0.0 for each in parties])
-            several = Caches(caches, [each.spanning for each in parties]) if caches > 1 else None
-            found = SocketCosts(self._table.between([each.pod for each in parties]), alone, several)
+            pods, spanning = [each.pod for each in parties], [each.spanning for each in parties]
+            priced = np.array([each.priced for each in parties])
+            alone = np.where(priced, self._prices_alone(pods, spanning, caches) if priced.any() else 0.0, 0.0)
+            several = Caches(caches, spanning) if caches > 1 else None
+            found = SocketCosts(self._table.between(pods), alone, several)
             self._companies[parties, caches] = found
         return found
 
@@ -365,15 +371,22 @@ class LeastSlowdown:
             found = self._harm[residents, together] = self.model.harm(residents, together=together)
         return found
 
-    def _price_alone(self, pod: Workload) -> float:
-        found = self._alone.get(pod)
+    def _prices_alone(self, pods: Sequence[Workload], spanning: Sequence[bool], caches: int) -> Floats:
+        """Price of each pod alone on a socket with some last-level caches: a likely partner gets one of its own."""
+        apart = closeness(caches, 2)
+        return np.array(
+            [self._price_alone(pod, 1.0 if wide else apart) for pod, wide in zip(pods, spanning, strict=True)]
+        )
+
+    def _price_alone(self, pod: Workload, together: float = 1.0) -> float:
+        found = self._alone.get((pod, together))
         if found is None:
             others, counts = list(self._likely), np.array(list(self._likely.values()))
             excess = self.model.excess
-            pairs = harms(np.array([excess(pod, other) for other in others], dtype=np.float64))
-            pairs += harms(np.array([excess(other, pod) for other in others], dtype=np.float64))
+            pairs = harms(together * np.array([excess(pod, other) for other in others], dtype=np.float64))
+            pairs += harms(together * np.array([excess(other, pod) for other in others], dtype=np.float64))
             found = _RATHER_ALONE * float(np.average(pairs, weights=counts)) / 2 if others else 0.0
             if len(self._alone) >= REMEMBERED:
                 self._alone.clear()
-            self._alone[pod] = found
+            self._alone[pod, together] = found
         return found

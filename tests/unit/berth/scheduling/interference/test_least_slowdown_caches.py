@@ -7,6 +7,7 @@ from itertools import combinations, product
 from math import inf
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,9 +47,18 @@ class Node(NamedTuple):
         ]
         return sum(map(harm, slowdowns))
 
+    def alone(self, at: int, pod: int, likely: Sequence[Workload]) -> float:
+        """Half of what a pod and a likely partner would cost there, one that fits into a cache."""
+        halves = []
+        for partner in likely:
+            both = Node([self.pods[pod], partner], [self.sizes[pod], 0], self.capacities, self.caches)
+            halves.append(both.cost(at, [0, 1]) / 2)
+        return sum(halves) / max(1, len(halves))
+
     def total(self, groups: Sequence[Sequence[int]], judge: LeastSlowdown | None = None) -> float:
+        likely = judge.likely if judge else ()
         return sum(
-            self.cost(at, group, price=judge.on_socket([self.pods[group[0]]], room=True) if judge and group else 0.0)
+            self.cost(at, group, price=self.alone(at, group[0], likely) if len(group) == 1 else 0.0)
             for at, group in enumerate(groups)
         )
 
@@ -109,6 +119,20 @@ def test_one_more_pod_in_a_good_pairing(node: Node, newcomer: Workload, size: in
         found = judge.pairing_with(before, grown.pods, grown.sizes, grown.capacities, caches=grown.caches)
         if found is not None:
             assert grown.total(found.sockets, judge) == pytest.approx(found.cost, abs=1e-6)
+
+
+@pytest.mark.parametrize("caches", [1, 2, 8])
+@pytest.mark.parametrize("one", [B, C, D], ids=["B", "C", "D"])
+@pytest.mark.parametrize("sockets", [1, 2])
+def test_an_empty_node_is_no_dearer_than_a_socket_where_somebody_suffers(
+    caches: int, one: Workload, sockets: int
+) -> None:
+    costs = NodeCosts(LeastSlowdown(MODEL, [A, B, C, D]))
+    layout = Layout((32000,) * sockets, True, (caches,) * sockets if caches > 1 else ())
+    kinds = [Kind(layout, ()), Kind(layout, (Resident(D, 1000),) * sockets)]
+    every = np.ones(2, dtype=np.bool_)
+    empty, taken = costs.added(Resident(one, 1000), np.arange(2, dtype=np.int32), kinds, every, every).tolist()
+    assert 0 < empty < taken
 
 
 def test_exact_or_not_a_node_costs_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
