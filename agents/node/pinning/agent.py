@@ -153,6 +153,7 @@ class PinningAgent:
     def _read(self, machine: Machine) -> Wanted:
         there = self._statuses.objects.get(self._node)
         stated = {} if there is None or machine is _UNKNOWN else decoded(there.spec)
+        before = self._kept if self._kept is not None else kept_caches(_status(there))
         assignments, unreadable = read_assignments(stated, self._node)
         found = wanted(
             assignments,
@@ -163,10 +164,12 @@ class PinningAgent:
             profiled=self._profiled.of,
             memory=self._settings.memory,
             division=self._settings.divide,
-            before=self._kept if self._kept is not None else kept_caches(_status(there)),
+            before=before,
         )
         if there is not None and machine is not _UNKNOWN:
-            self._kept = {wish.uid: wish.cpus for wish in found.pods if wish.cache is not None}
+            # One that has none for a while has its own again: sysfs tells no caches of CPUs that are about to go.
+            before = {wish.uid: before[wish.uid] for wish in found.pods if wish.cpus and wish.uid in before}
+            self._kept = before | {wish.uid: wish.cpus for wish in found.pods if wish.cache is not None}
         # A round that sees the same object knows that nothing is new: most changes are no news here, as bookmarks, the
         # status that was written, and profiles of workloads that run elsewhere.
         self._wishes = self._wishes if found.pods == self._wishes else found.pods

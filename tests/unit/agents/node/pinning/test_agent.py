@@ -30,7 +30,7 @@ from berth.kube.reflector import Reflector
 from berth.runtime.component import ComponentContext
 from berth.runtime.health import Checks
 from tests.support.api_server import Answer, ApiServer, Request, api_server, refusal
-from tests.support.sysfs import uniform, write_sysfs
+from tests.support.sysfs import CPU, uniform, write_sysfs
 
 STATUS = "/apis/berth.dev/v1alpha1/socketstatuses/n1/status"
 POD = {"uid": "u1", "namespace": "shop", "name": "web"}
@@ -162,6 +162,29 @@ async def test_a_pod_is_kept_to_a_cache_of_its_socket(
     (pod,) = report["pods"]
     assert (pod["socket"], pod["cache"], pod["cpus"]) == (0, cache, expected)
     assert [each["pinnedCaches"] for each in report["sockets"]] == [2]
+
+
+async def test_a_pod_has_its_cache_again_where_sysfs_has_shown_none_for_a_while(machine: Path) -> None:
+    """The kernel tells a CPU's caches until shortly before it is offline, and again shortly after it is online."""
+    of_two_caches(machine)
+    plane = Plane()
+    (status,) = plane.objects["socketstatuses"]
+    status["spec"]["assignments"][0]["socket"] = 0
+    status["status"] = {"pods": [{**POD, "socket": 0, "cache": 1, "cpus": "2-3"}]}
+    told, online = machine / "sys" / CPU / "cpu0" / "cache", machine / "sys" / CPU / "online"
+    beside = machine / "sys" / CPU / "cpu1" / "cache" / "index2" / "shared_cpu_list"
+    with api_server(plane) as server:
+        async with running(machine, server):
+            await until(lambda: cpus(machine) == "2-3")
+            told.rename(machine / "away")
+            beside.write_text("1")
+            online.write_text("0,1-3")
+            await until(lambda: cpus(machine) == "0-3")
+            (machine / "away").rename(told)
+            beside.write_text("0-1")
+            online.write_text("0-3")
+            await until(lambda: cpus(machine) != "0-3")
+            assert cpus(machine) == "2-3"
 
 
 async def test_it_pins_reports_and_gives_back(machine: Path) -> None:
