@@ -234,9 +234,9 @@ class LeastSlowdown:
             pods: pods of the node.
             sockets: how many sockets it has; 1 where nobody knows.
         """
-        if len(pods) == 1:
-            return self._price_alone(pods[0])
         together = 1 / sockets
+        if len(pods) == 1:
+            return self._price_alone(pods[0], together)
         return self._harm_by_table(pods, together) if len(pods) > MANY else self.model.harm(pods, together=together)
 
     def _costs_of_sets(

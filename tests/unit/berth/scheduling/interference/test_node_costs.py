@@ -50,6 +50,16 @@ def test_it_is_what_the_best_pairings_differ_by(residents: list[Resident], newco
     assert added(own, newcomer, kind(*residents)) == [pytest.approx(max(0.0, expected))]
 
 
+@pytest.mark.parametrize("sockets", [1, 2, 4, 8])
+@pytest.mark.parametrize("newcomer", [B, C, D], ids=["B", "C", "D"])
+def test_where_nobody_pins_an_empty_node_is_no_dearer_than_one_where_somebody_suffers(
+    newcomer: Resident, sockets: int
+) -> None:
+    nobody_pins = Layout((4000,) * sockets, False)
+    empty, taken = added(costs(), newcomer, kind(layout=nobody_pins), kind(D, layout=nobody_pins))
+    assert 0 < empty < taken
+
+
 @given(st.lists(PODS, min_size=1, max_size=4), st.sampled_from([A, B, C, D]), st.integers(0, 3))
 def test_of_one_kind_alone_it_is_the_same(residents: list[list[Resident]], newcomer: Resident, at: int) -> None:
     own, kinds = costs(), [kind(*each) for each in residents]
