@@ -62,7 +62,12 @@ class Site:
         # Idle ones make room for others. aiohttp would close them, which keeps what a peer has not read, out of reach.
         idle = idle if most is None else math.inf
         self._runner = web.AppRunner(
-            application, access_log=None, shutdown_timeout=1.0, keepalive_timeout=idle, max_headers=MAX_FIELDS
+            application,
+            access_log=None,
+            shutdown_timeout=1.0,
+            keepalive_timeout=idle,
+            max_headers=MAX_FIELDS,
+            auto_decompress=False,  # a body that is small may be a thousand times as large, whoever sends it
         )
 
     async def start(self) -> None:
