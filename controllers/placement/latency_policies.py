@@ -121,9 +121,9 @@ class LatencyPolicies:
             self.came(new)
 
     def came(self, pod: Pod) -> None:
-        """A pod waits, as far as is known since just now."""
+        """A pod waits, as far as is known since just now; nothing changes for one that waits already."""
         workload, uid = owner_of(pod), pod.metadata.uid
-        if self._table.first(workload) is not None:
+        if uid not in self._table.unheard and self._table.first(workload) is not None:
             self._table.unheard.add(uid)
             self._waiting.setdefault(workload, {})[uid] = _Waiting(pod, time.monotonic())
             self._queue.add(workload)
@@ -198,10 +198,9 @@ class LatencyPolicies:
         await self._end(waiting)
 
     async def _end(self, waiting: dict[str, _Waiting]) -> None:
-        """Let pods be placed, but those that have come anew since."""
+        """Let pods be placed."""
         await self._idle()
-        again = {uid for pods in self._waiting.values() for uid in pods}
-        self._table.unheard.difference_update(waiting.keys() - again)
+        self._table.unheard.difference_update(waiting)
         self._heard(each.pod for each in waiting.values())
 
 

@@ -5,44 +5,23 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.meta import object_key
-from berth.kube.objects import CustomObject, OwnerReference, Pod
+from berth.kube.objects import CustomObject, Pod
 from berth.runtime import workqueue
 from berth.scheduling.cache.user_latency import UserLatencyTable
 from controllers.placement.latency_policies import PATIENCE, TRY_SECONDS, WORKERS, LatencyPolicies
-from tests.support.desk import Desk
 from tests.support.kube import running, until
-from tests.support.placement import chain, group_object, lone, member
+from tests.support.placement import lone
+from tests.support.user_latency import of, policy
 
 WEB = "shop/Deployment/web"
 DB = "shop/Deployment/db"
-TIME = "2026-01-31T12:00:00Z"
-
-
-def policy(
-    *, version: int = 1, uid: str = "u", name: str = "web", awaited: str | None = None, **spec: Any
-) -> CustomObject:
-    """A policy of web, whose next pod is awaited on a node."""
-    nodes = [{"node": "a", "p50Microseconds": 20_000}, {"node": "b"}]
-    move = {"pod": "p", "sourceNode": "n", "reason": "Nearer", "outcome": "Creating", "startTime": TIME}
-    moves = [move | {"targetNode": awaited}] if awaited else []
-    metadata = {"name": name, "namespace": "shop", "resourceVersion": str(version), "uid": uid}
-    status = {"nodes": nodes, "moves": moves}
-    return CustomObject.of({"metadata": metadata, "spec": {"targetRef": {"name": "web"}} | spec, "status": status})
-
-
-def of(deployment: str, name: str = "p", *, on: str = "", **spec: Any) -> Pod:
-    """A pod of a Deployment."""
-    pod = lone(name, namespace="shop", on=on, spec=spec, cpu="100m")
-    pod.metadata.labels["pod-template-hash"] = "5d"
-    pod.metadata.owner_references = [OwnerReference("ReplicaSet", f"{deployment}-5d", deployment, controller=True)]
-    return pod
 
 
 class World:
@@ -177,6 +156,29 @@ async def test_who_comes_while_it_is_read_has_it_read_again(world: World) -> Non
         world.open.set()
         await until(lambda: world.heard == ["first", "second"], what="both are heard of")
     assert world.asked == ["shop/web"] * 2
+
+
+@pytest.mark.parametrize(
+    ("before", "while_read", "asked"),
+    [
+        pytest.param(0.0, True, 1, id="while it is read"),
+        pytest.param(PATIENCE + 1.0, False, 0, id="once its patience is over"),
+    ],
+)
+async def test_who_waits_already_does_not_begin_anew(world: World, before: float, while_read: bool, asked: int) -> None:
+    """A controller that begins has all pods come that wait, after some came by the watch."""
+    world.show(policy())
+    world.server["web"] = policy(version=5)
+    world.come(of("web"))
+    world.now += before
+    if while_read:
+        world.later[1] = of("web")
+    else:
+        world.policies.came(of("web"))
+    async with running(world.policies._queue.run(world.policies._look, workers=8)):
+        await until(lambda: not world.table.unheard, what="nobody waits", seconds=20.0)
+        await until(lambda: bool(world.heard), what="it is heard of", seconds=20.0)
+    assert (world.heard, len(world.asked)) == (["p"], asked)
 
 
 async def test_nothing_is_taken_in_while_a_plan_is_made(world: World) -> None:
@@ -355,39 +357,3 @@ async def test_who_comes_later_is_waited_for_as_long(world: World) -> None:
     world.later = {15: of("web", "second")}
     await world.read(of("web", "first"))
     assert (world.heard, len(world.asked)) == (["first", "second"], 14 + int(PATIENCE))
-
-
-class TestTheController:
-    """Its parts, put together."""
-
-    @staticmethod
-    def served(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The API server knows where the pod is awaited, and the watch does not yet."""
-
-        async def get(_kind: object, _name: str, **_: Any) -> CustomObject:
-            return policy(version=5, awaited="n2")
-
-        monkeypatch.setattr(desk.controller._latency_policies._client, "get", get)
-        desk.controller._latency_policies.watch._change("shop/web", None, policy())
-        for watch in desk.controller.watches.values():
-            watch.synced.set()
-
-    @pytest.mark.parametrize("before", [False, True], ids=["while it runs", "before it runs"])
-    @pytest.mark.parametrize("grouped", [False, True], ids=["alone", "of an application"])
-    async def test_a_pod_goes_where_it_is_awaited(
-        self, desk: Desk, monkeypatch: pytest.MonkeyPatch, before: bool, grouped: bool
-    ) -> None:
-        pod = of("web")
-        if grouped:
-            pod.metadata.labels |= member("p", "web").metadata.labels
-            desk.see("appgroups", group_object("shop", *chain("web"), namespace="shop"))
-        binding = desk.controller.binding
-        if before:
-            desk.pods(pod)
-        self.served(desk, monkeypatch)
-        policies = desk.controller._latency_policies
-        async with running(desk.controller._schedule(), policies._queue.run(policies._look, workers=8)):
-            if not before:
-                desk.pods(pod)
-            await until(lambda: binding._unbound.waiting("shop") == 1, what="it is placed", seconds=5.0)
-        assert desk.cache.node_of(pod) == "n2"
