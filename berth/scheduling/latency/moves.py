@@ -99,6 +99,8 @@ def overdue(move: Move, settles: timedelta, now: datetime) -> bool:
 def in_vain(move: Move, view: View, going: Iterable[Move]) -> bool:
     """Return whether no pod will come to the node of a move: it is gone, or takes none and the new pod is elsewhere.
 
+    While no users are known nodes are not looked at: that there is no candidate says nothing.
+
     Args:
         move: the move.
         view: what is there.
@@ -106,7 +108,8 @@ def in_vain(move: Move, view: View, going: Iterable[Move]) -> bool:
     """
     if move.target_node not in view.nodes:
         return True
-    if move.target_node in view.candidates or _is_there(move, view):
+    asked = bool(view.candidates) or view.active
+    if not asked or move.target_node in view.candidates or _is_there(move, view):
         return False
     names = {pod.name for pod in view.pods}
     both = sum(each.pod in names and _is_there(each, view) for each in going)

@@ -39,7 +39,7 @@ class View(NamedTuple):
     nodes: tuple[str, ...]
     """all nodes that exist"""
     candidates: tuple[str, ...]
-    """those that would take one more pod now, best first where latency does not decide"""
+    """those that would take one more pod now, best first where latency does not decide; none without users"""
     active: bool = True
     """whether users were heard of lately"""
     settles: timedelta = timedelta()
