@@ -46,7 +46,7 @@ class ControllerProcess:
         cls,
         controllers: Sequence[str],
         *,
-        kubeconfig: Path | str,
+        kubeconfig: Path | str | None,
         directory: Path,
         arguments: Sequence[str] = (),
         environment: dict[str, str] | None = None,
@@ -56,7 +56,7 @@ class ControllerProcess:
 
         Args:
             controllers: names as on the command line.
-            kubeconfig: the cluster and identity to use.
+            kubeconfig: the cluster and identity to use; None: what the environment names, as in a pod.
             directory: where the log file goes.
             arguments: further command line arguments, such as ``--no-leader-elect``.
             environment: variables in addition to the test's own.
@@ -66,7 +66,8 @@ class ControllerProcess:
         log = directory / f"berth-{'-'.join(controllers)}-{next(_numbers)}.log"
         command = [sys.executable, str(_CHILD), str(os.getpid())]
         command += [python, "-c", "from berth.cli.entry import main; main()", "run", *controllers]
-        command += ["--kubeconfig", str(kubeconfig), "--health-host", "127.0.0.1", "--health-port", "0", *arguments]
+        command += ["--kubeconfig", str(kubeconfig)] if kubeconfig is not None else []
+        command += ["--health-host", "127.0.0.1", "--health-port", "0", *arguments]
         with log.open("wb") as stream:
             process = subprocess.Popen(
                 command,

@@ -141,6 +141,7 @@ def namespace(cluster: LocalCluster) -> Iterator[str]:
     api.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
     eventually(lambda: api.healthy(account), what=f"default service account of {name}")
+    api.close()  # the API server does by itself what the test takes longer than
     yield name
     api.request("DELETE", f"/api/v1/namespaces/{name}")
     api.close()

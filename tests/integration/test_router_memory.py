@@ -17,9 +17,10 @@ from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.flooding import HALF, LARGE, LONG, UPGRADE, flood, script
 from tests.support.memory_limit import limited
+from tests.support.pod_account import pod_account
 from tests.support.proxying import application
 
-LIMIT = 192 * 2**20
+LIMIT = 128 * 2**20
 CLIENTS = 2500
 
 
@@ -58,12 +59,18 @@ async def test_more_clients_than_there_is_memory_for_end_nothing_for_others(
     async with application(script, address()) as app:
         await asyncio.to_thread(show, cluster, namespace, app.address.port)
         options = ["--router-service=web", f"--router-namespace={namespace}", "--router-port=0", "--router-linger=0"]
+        account = pod_account(cluster, tmp_path / "pod")
         with limited(LIMIT) as entered:
             with entered():
                 process = ControllerProcess.start(
-                    ["router"], kubeconfig=cluster.kubeconfig, directory=tmp_path, arguments=options
+                    ["router"],
+                    kubeconfig=None,
+                    directory=tmp_path,
+                    arguments=options,
+                    environment=account.environment,
                 )
             with process:
                 await asyncio.to_thread(process.wait_ready)
+
                 [line] = process.records("routing")
                 await flood(process, line["port"], sent, CLIENTS)
