@@ -92,6 +92,10 @@ class Policies:
         """
         return self._last.get(key)
 
+    def has_left(self, target: str) -> bool:
+        """Return whether something is still to be done on a workload about a policy that is gone."""
+        return any(target_of(policy) == target for policy in self._last.values())
+
     def forget(self, key: str) -> None:
         """What was to be done about a policy that is gone is done."""
         self._last.pop(key, None)

@@ -159,7 +159,9 @@ class Reconciler:
             return True
 
     async def _reconcile(self, key: str, policy: LatencyPolicy) -> None:
-        if (left := self._rests.get(key, 0.0) - monotonic()) > 0:
+        # What one of another name raised is let down first: it would count as what there should be.
+        left = CONFLICT_DELAY if self._policies.has_left(target_of(policy)) else self._rests.get(key, 0.0) - monotonic()
+        if left > 0:
             self._queue.add(key, delay=left)
             return
         now = self._clock()
