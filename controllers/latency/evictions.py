@@ -1,6 +1,7 @@
 """Evicts pods through the eviction API; what is refused is tried again, later each time.
 
-A PodDisruptionBudget refuses with 429, several budgets on one pod with 500, and an admission webhook with 403.
+A PodDisruptionBudget refuses with 429, several budgets on one pod with 500, a policy of admission with 422, and an
+admission webhook with 403, or with 400 where it states nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ FIRST_DELAY: Final = 5.0
 """Seconds until an eviction is tried again that was refused; twice as many each time."""
 LONGEST_DELAY: Final = 60.0
 """Seconds at most."""
-REFUSED: Final = frozenset({403, 429, 500})
+REFUSED: Final = frozenset({400, 403, 422, 429, 500})
 """Statuses of an eviction that is refused; others are trouble on the way."""
 MOST_CAUSES: Final = 3
 """Causes of a refusal that are told."""

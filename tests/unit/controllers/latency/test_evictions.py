@@ -65,6 +65,8 @@ async def test_it_is_of_this_very_pod_and_no_other_of_its_name(stand: Stand) -> 
         pytest.param(BUDGET, id="a budget"),
         pytest.param(refusal(500, "InternalError", "This pod has more than one PodDisruptionBudget"), id="two budgets"),
         pytest.param(refusal(403, "Forbidden", "denied the request"), id="a webhook"),
+        pytest.param(refusal(400, "BadRequest", "denied the request"), id="a webhook that states no code"),
+        pytest.param(refusal(422, "Invalid", "denied request"), id="a policy of admission"),
     ],
 )
 async def test_a_refusal_is_told_and_not_asked_for_again_before_its_time(stand: Stand, answer: Answer) -> None:
@@ -129,7 +131,7 @@ async def test_a_pod_that_is_not_there_any_more_is_no_refusal(stand: Stand, answ
 
 
 async def test_other_trouble_is_raised_and_no_refusal(stand: Stand) -> None:
-    stand.answers[:] = [refusal(422, "Invalid")]
+    stand.answers[:] = [refusal(405, "MethodNotAllowed")]
     with pytest.raises(ApiError):
         await stand.evict()
     assert stand.evictions.refusals(POLICY) == {}
