@@ -81,6 +81,7 @@ class Deciding:
         observations: Observations,
         orders: Orders,
         evicted: Callable[[str], Collection[str]],
+        refusal: Callable[[Deployment], str],
     ) -> None:
         """Prepare.
 
@@ -91,6 +92,7 @@ class Deciding:
             observations: what meters and agents have told.
             orders: what agents are to measure.
             evicted: which pods of a policy go, by uid, though the watch may not show it yet.
+            refusal: why the number of replicas of a Deployment may not be set; empty: it may.
         """
         self._workloads = workloads
         self._candidates = candidates
@@ -98,6 +100,7 @@ class Deciding:
         self._observations = observations
         self._orders = orders
         self._evicted = evicted
+        self._refusal = refusal
         self._thread = DecisionThread()
 
     async def choose(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
@@ -214,7 +217,7 @@ class Deciding:
             candidates=self._candidates.like(staying[0]) if staying and users else (),
             active=active,
             settles=timedelta(seconds=_settles(deployment)),
-            refused=deployment.refused if deployment is not None else "",
+            refused=(self._refusal(deployment) or deployment.refused) if deployment is not None else "",
         )
 
     def _pods(self, policy: LatencyPolicy) -> tuple[Pod, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from berth.api.conditions import Condition, ConditionUpdate, find_condition
-from berth.api.latencypolicy import CONDITION_WORKING, Move, Outcome, Surge
+from berth.api.latencypolicy import API_VERSION, CONDITION_WORKING, KIND, LatencyPolicy, Move, Outcome, Surge
 from berth.api.text import counted
 from berth.kube.events import Note, Reference
 from berth.scheduling.latency.moves import OPEN
@@ -14,6 +14,12 @@ from berth.scheduling.latency.moves import OPEN
 NOT_MEASURED: Final = "NotMeasured"
 """Reason of a policy of whose users nobody has told yet, as of every new one."""
 _ACTION: Final = "MovePods"
+
+
+def about(policy: LatencyPolicy) -> Reference:
+    """Return what Events about a policy refer to."""
+    metadata = policy.metadata
+    return Reference(API_VERSION, KIND, metadata.namespace, metadata.name, metadata.uid)
 
 
 def move_news(
@@ -47,6 +53,11 @@ def taken_over(regarding: Reference, wanted: int, found: int) -> Note:
         "given up, the number stays"
     )
     return Note(regarding, "ReplicasChanged", text, _ACTION, True)
+
+
+def scaling_refused(regarding: Reference, wanted: int, why: str) -> Note:
+    """Warning, about the policy: the number of replicas may not be set; it is tried again while it is wanted."""
+    return Note(regarding, "ScalingRefused", f"There should be {counted(wanted, 'replica')}; {why}", _ACTION, True)
 
 
 def resized(regarding: Reference, surge: Surge, before: int, users: int) -> list[Note]:

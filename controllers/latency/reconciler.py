@@ -28,14 +28,14 @@ from berth.api.latencypolicy import (
 )
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
-from berth.kube.events import EventRecorder, Note, Reference
+from berth.kube.events import EventRecorder, Note
 from berth.kube.owners import owner_key
 from berth.kube.resources import LATENCY_POLICIES
 from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.latency import moves
 from berth.scheduling.latency.set_back import as_of
 from berth.scheduling.latency.situation import Action, Create, Evict, Probe, Steer
-from berth.scheduling.latency.stated_limits import UnreadableLimitError, annotated_limits, with_limits
+from berth.scheduling.latency.stated_limits import with_limits
 from controllers.latency import conditions, events, metrics
 from controllers.latency.candidates import Candidates
 from controllers.latency.deciding import Chosen, Deciding, given_up, without_users
@@ -47,9 +47,9 @@ from controllers.latency.orders import PATIENCE, Orders
 from controllers.latency.patience import patience, rest_after
 from controllers.latency.places import Places
 from controllers.latency.policies import Policies, target_of
-from controllers.latency.scaler import Scaler
+from controllers.latency.scaler import AGAIN, Scaler
 from controllers.latency.surge import Scaling, let_down, scaling
-from controllers.latency.workloads import Workloads
+from controllers.latency.workloads import Workloads, limits_of_pods
 
 log = structlog.get_logger(__name__)
 
@@ -118,6 +118,7 @@ class Reconciler:
         self._policies = policies
         self._workloads = workloads
         self._places = places
+        self._scaler = Scaler(client)
         self._deciding = Deciding(
             workloads=workloads,
             candidates=candidates,
@@ -125,11 +126,11 @@ class Reconciler:
             observations=observations,
             orders=orders,
             evicted=evictions.evicted,
+            refusal=self._scaler.refusal,
         )
         self._observations = observations
         self._orders = orders
         self._evictions = evictions
-        self._scaler = Scaler(client)
         self._interval = status_interval
         self._clock = clock
         self._wrote: dict[str, float] = {}
@@ -191,7 +192,7 @@ class Reconciler:
     async def _decide(self, key: str, policy: LatencyPolicy, now: datetime) -> _Decided | None:
         """Return what follows for a policy; None where something else is wanted by then, or of something else."""
         deployment, looked = self._workloads.deployment(target_of(policy)), self._looked(key)
-        obstacle, limits = self._workloads.obstacle(policy, self._policies), _annotated(policy, deployment)
+        obstacle, limits = self._workloads.obstacle(policy, self._policies), limits_of_pods(policy, deployment)
         if obstacle is not None or deployment is None:
             status = without_users(given_up(as_of(policy.status, now)))
             found = self._scaling(key, status, deployment, now) if deployment is not None else Scaling(None)
@@ -218,7 +219,7 @@ class Reconciler:
             self._scaler.replicas(deployment),
             self._workloads.obstacle(policy, self._policies),
             self._workloads.autoscaled(target_of(policy)),
-            _annotated(policy, deployment),
+            limits_of_pods(policy, deployment),
         )
 
     def _follow(
@@ -240,11 +241,11 @@ class Reconciler:
         if found.taken_over:
             replicas = self._scaler.replicas(deployment)
             wanted = status.surge.wanted if status.surge is not None else replicas
-            notes.append(events.taken_over(_reference(policy), wanted, replicas))
+            notes.append(events.taken_over(events.about(policy), wanted, replicas))
             status, actions = given_up(status), ()
             why = dict.fromkeys(why, SCALED)
         if status.surge is None and found.surge is not None and chosen.each is not None:
-            notes += events.resized(_reference(policy), found.surge, chosen.view.replicas, chosen.each.users)
+            notes += events.resized(events.about(policy), found.surge, chosen.view.replicas, chosen.each.users)
         status = status.model_copy(update={"surge": found.surge, "annotated_limits": limits})
         pods = self._workloads.pods(target)
         going = frozenset(uid for uid, pod in pods.items() if pod.metadata.name in to_go)
@@ -292,6 +293,7 @@ class Reconciler:
             wanted=wanted,
             leaving=leaving,
             gone=gone,
+            refused=bool(self._scaler.refusal(deployment)),
         )
 
     async def _write(self, key: str, policy: LatencyPolicy, status: LatencyPolicyStatus) -> None:
@@ -325,10 +327,7 @@ class Reconciler:
         deployment = self._workloads.deployment(target)
         write = decided.scaling.write
         if write is not None and deployment is not None:
-            before, after = write
-            done = await self._scaler.scale(deployment, before, after)
-            log.info("scaled", policy=key, before=before, after=after, done=done)
-            self._queue.add(key, delay=SOON)
+            await self._scale(key, policy, deployment, write)
         wanted = Exploration.STEER in policy.spec.exploration
         steer = next((action.node for action in decided.actions if wanted and isinstance(action, Steer)), None)
         self._observations.routers(key).ask(steer, self._clock())
@@ -342,7 +341,7 @@ class Reconciler:
                         self._queue.add(key, delay=refusal.delay)
                         if known.get(name) != refusal.why:
                             self._queue.add(key, delay=SOON)
-                            self._recorder.record(events.eviction_refused(_reference(policy), name, refusal.why))
+                            self._recorder.record(events.eviction_refused(events.about(policy), name, refusal.why))
                     else:
                         log.info("evicted", policy=key, pod=name)
                 case Create(node):
@@ -352,6 +351,22 @@ class Reconciler:
                     self._orders.ask(key, nodes, addresses)
                     metrics.PROBES.inc(len(nodes) * len(addresses))
                     self._queue.add(key, delay=PATIENCE if addresses else SOON)
+
+    async def _scale(self, key: str, policy: LatencyPolicy, deployment: Deployment, write: tuple[int, int]) -> None:
+        """Set the number of replicas; who wonders is told where that is refused, and the rest goes on meanwhile."""
+        before, after = write
+        known = self._scaler.refusal(deployment)
+        try:
+            done = await self._scaler.scale(deployment, before, after)
+        except ApiError:
+            if not (refusal := self._scaler.refusal(deployment)):
+                raise
+            if refusal != known:
+                self._recorder.record(events.scaling_refused(events.about(policy), after, refusal))
+            self._queue.add(key, delay=SOON if refusal != known else AGAIN)
+        else:
+            log.info("scaled", policy=key, before=before, after=after, done=done)
+            self._queue.add(key, delay=SOON)
 
     async def _gone(self, key: str) -> bool:
         """A policy is gone: what it raised is let down again; returns False if that has to be tried again."""
@@ -374,7 +389,7 @@ class Reconciler:
         return True
 
     def _news(self, policy: LatencyPolicy, status: LatencyPolicyStatus, decided: _Decided) -> list[Note]:
-        reference = _reference(policy)
+        reference = events.about(policy)
         found = [
             note
             for each in decided.updates
@@ -382,18 +397,3 @@ class Reconciler:
         ]
         news = events.move_news(reference, policy.status.moves, status.moves, decided.why)
         return [*found, *news]
-
-
-def _annotated(policy: LatencyPolicy, deployment: Deployment | None) -> AnnotatedLimits | None:
-    """The limits that annotations of the workload's pods state; none where they cannot be read, an obstacle."""
-    if deployment is None:
-        return None
-    try:
-        return annotated_limits(policy.spec, deployment.spec.template.metadata.annotations)
-    except UnreadableLimitError:
-        return None
-
-
-def _reference(policy: LatencyPolicy) -> Reference:
-    metadata = policy.metadata
-    return Reference(API_VERSION, KIND, metadata.namespace, metadata.name, metadata.uid)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from time import monotonic
+from typing import Final, NamedTuple
+
 import msgspec
 
 from berth.kube.client import ApiClient
@@ -10,18 +14,35 @@ from berth.kube.meta import ObjectMeta, Struct
 from berth.kube.resources import version_number
 from controllers.latency.objects import DEPLOYMENTS, Deployment
 
+AGAIN: Final = 30.0
+"""Seconds for which a number that was refused is not tried again."""
+REFUSED: Final = frozenset({400, 403, 422})
+"""Statuses by which rights, admission webhooks or policies of admission forbid it; others are trouble on the way."""
+
 
 class _Scale(Struct):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
+class _Refusal(NamedTuple):
+    error: ApiError
+    until: float
+
+
 class Scaler:
     """Remembers what it wrote for as long as the watch may not show it yet."""
 
-    def __init__(self, client: ApiClient) -> None:
-        """Prepare."""
+    def __init__(self, client: ApiClient, clock: Callable[[], float] = monotonic) -> None:
+        """Prepare; `clock` tells seconds of a monotonic clock."""
         self._client = client
+        self._clock = clock
         self._written: dict[str, tuple[int, int]] = {}
+        self._refused: dict[str, _Refusal] = {}
+
+    def refusal(self, deployment: Deployment) -> str:
+        """Return why the number was not to be set when that was tried last; empty: it was, or nobody tried."""
+        found = self._refused.get(deployment.metadata.uid)
+        return f"the number of replicas may not be set: {found.error.message}" if found is not None else ""
 
     def replicas(self, deployment: Deployment) -> int:
         """Return the number of replicas, as written last if the Deployment is of a time before that."""
@@ -35,11 +56,14 @@ class Scaler:
         """Replace the number; returns False if it is another than `before`, or may be.
 
         Raises:
-            ApiError, aiohttp.ClientError, OSError: try again later.
+            ApiError, aiohttp.ClientError, OSError: try again later; see :meth:`refusal`.
         """
         metadata = deployment.metadata
         if self.replicas(deployment) != before:
             return False
+        refused = self._refused.get(metadata.uid)
+        if refused is not None and self._clock() < refused.until:
+            raise refused.error.with_traceback(None)
         version, _ = self._written.get(metadata.uid, (version_number(metadata.resource_version), before))
         # Only if nothing was changed since: after trouble, that may have been this very write.
         body = {"metadata": {"resourceVersion": str(version)}, "spec": {"replicas": after}}
@@ -50,7 +74,10 @@ class Scaler:
         except ApiError as error:
             if error.conflict or error.says_gone(DEPLOYMENTS.plural, metadata.name):
                 return False
+            if error.status in REFUSED:
+                self._refused[metadata.uid] = _Refusal(error, self._clock() + AGAIN)
             raise
+        self._refused.pop(metadata.uid, None)
         written = msgspec.json.decode(answer, type=_Scale).metadata.resource_version
         self._written[metadata.uid] = (version_number(written), after)
         return True

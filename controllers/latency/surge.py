@@ -40,6 +40,7 @@ def scaling(
     wanted: int | None = None,
     leaving: str | None = None,
     gone: bool = False,
+    refused: bool = False,
 ) -> Scaling:
     """Return what the number of replicas should be.
 
@@ -52,6 +53,7 @@ def scaling(
         wanted: how many there should be but for moves; None: as many as there are.
         leaving: pod that is to go where fewer are wanted.
         gone: whether the one that is remembered to be leaving is not there any more.
+        refused: whether the API server has refused the number that was wanted last.
     """
     if surge is None:
         if wanted is not None and wanted < replicas and not moves:
@@ -65,6 +67,8 @@ def scaling(
         surge = surge.model_copy(update={"seen": True})
     elif surge.seen or replicas != surge.previous:
         return Scaling(None, taken_over=moves > 0)
+    elif refused and surge.replicas + moves == replicas:
+        return Scaling(None)  # the move that it was for was given up
     else:
         return Scaling(surge, write=(surge.previous, surge.wanted))
     base = surge.replicas

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
 from berth.api.labels import ANNOTATION_HARD_MAX_LATENCY, ANNOTATION_SOFT_MAX_LATENCY, SCHEDULER_NAME
-from berth.api.latencypolicy import LatencyPolicy, Objective, UserMode
+from berth.api.latencypolicy import AnnotatedLimits, LatencyPolicy, Objective, UserMode
 from berth.api.text import listed
 from berth.kube.meta import object_key
 from berth.kube.objects import Pod
@@ -121,6 +121,16 @@ class Workloads:
         _set(pods, uid, pod)
         if not pods:
             del self._pods[target]
+
+
+def limits_of_pods(policy: LatencyPolicy, deployment: Deployment | None) -> AnnotatedLimits | None:
+    """Return the limits that annotations of a workload's pods state; none where they cannot be read, an obstacle."""
+    if deployment is None:
+        return None
+    try:
+        return annotated_limits(policy.spec, deployment.spec.template.metadata.annotations)
+    except UnreadableLimitError:
+        return None
 
 
 def _limits_obstacle(policy: LatencyPolicy, deployment: Deployment) -> Obstacle | None:

@@ -76,6 +76,7 @@ class Room:
             observations=self.observations,
             orders=self.orders,
             evicted=lambda _: self.evicted,
+            refusal=lambda _: "",
         )
 
     def hear(self, at: float = 0, count: int = 3) -> None:

@@ -1,0 +1,90 @@
+"""A Deployment whose number of replicas may not be set: people are told, and nothing is tried again and again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from berth.scheduling.latency.moves import PATIENCE
+from controllers.latency.scaler import AGAIN
+from tests.support.api_server import Answer, refusal
+from tests.unit.controllers.latency.test_reconciler import FAR, KEY, NEAR, Stand, moving, refused, running, stand
+
+__all__ = ["refused", "stand"]
+REFUSALS = [
+    pytest.param(refusal(403, "Forbidden"), id="by rights, or a webhook"),
+    pytest.param(refusal(400, "BadRequest"), id="by a webhook that states no code"),
+    pytest.param(refusal(422, "Invalid"), id="by a policy of admission"),
+]
+
+
+@pytest.fixture(autouse=True)
+def time(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stand.reconciler._scaler, "_clock", stand.clock)
+
+
+async def one_pass(stand: Stand) -> None:
+    """Look at the policy, however much processor time the pass before took."""
+    stand.reconciler._rests.clear()
+    assert await stand.reconciler.reconcile(KEY)
+
+
+def scalings(stand: Stand) -> int:
+    return [kind for kind, _ in stand.writes].count("scale")
+
+
+@pytest.mark.parametrize("answer", REFUSALS)
+async def test_who_wonders_is_told_once_and_it_is_tried_now_and_then(
+    stand: Stand, refused: dict[str, Answer], answer: Answer
+) -> None:
+    refused["scale"] = answer
+    stand.wants()
+    stand.measured(a=FAR, b=NEAR)
+    for _ in range(3):
+        await one_pass(stand)
+    policy = stand.policies.get(KEY)
+    assert policy is not None
+    [found] = [each for each in policy.status.conditions if each.type == "Moving"]
+    assert (found.reason, stand.notes.reasons) == ("CreationRefused", ["MoveBegun", "ScalingRefused"])
+    assert "the number of replicas may not be set: words" in found.message
+    assert scalings(stand) == 1
+    stand.clock.advance(AGAIN)
+    await one_pass(stand)
+    assert (scalings(stand), stand.notes.reasons.count("ScalingRefused")) == (2, 1)
+    refused.clear()
+    stand.clock.advance(AGAIN)
+    await one_pass(stand)
+    assert not stand.reconciler._scaler.refusal(running(1))
+
+
+async def test_a_move_is_given_up_for_it_and_leaves_nothing_to_be_done(
+    stand: Stand, refused: dict[str, Answer]
+) -> None:
+    refused["scale"] = refusal(403, "Forbidden")
+    begun = datetime.now(UTC) - PATIENCE + timedelta(seconds=60)
+    status = moving(seen=False)
+    status["moves"][0]["startTime"] = begun.strftime("%Y-%m-%dT%H:%M:%SZ")
+    stand.wants(status, moves={"maxPerHour": 0})  # no other begins
+    stand.measured(a=FAR, b=NEAR)
+    await one_pass(stand)
+    stand.reconciler._clock = lambda: datetime.now(UTC) + timedelta(seconds=60)
+    await one_pass(stand)
+    policy = stand.policies.get(KEY)
+    assert policy is not None
+    [move] = policy.status.moves
+    assert (move.outcome, move.refused, policy.status.surge) == ("Cancelled", True, None)
+    assert not any(known.rejections for known in policy.status.nodes), "its node is not to blame"
+    assert "MoveCancelled" in stand.notes.reasons
+    stand.clock.advance(AGAIN)
+    await one_pass(stand)
+    assert scalings(stand) == 1
+
+
+async def test_trouble_on_the_way_is_no_refusal(stand: Stand, refused: dict[str, Answer]) -> None:
+    refused["scale"] = refusal(503, "ServiceUnavailable")
+    stand.wants()
+    stand.measured(a=FAR, b=NEAR)
+    with pytest.raises(Exception, match="503"):
+        await one_pass(stand)
+    assert not stand.reconciler._scaler.refusal(running(1))
