@@ -79,6 +79,38 @@ def test_a_workload_that_is_scaled_by_somebody_else(stand: LatencyStand) -> None
     stand.wait_settled("b")
 
 
+def test_a_number_of_replicas_that_may_not_be_set_until_it_may(stand: LatencyStand) -> None:
+    name, group = stand.stage.name, "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["deployments/scale"]}
+    policy = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "object.spec.replicas < 2", "message": "one is enough"}],
+    }
+    binding = {
+        "policyName": name,
+        "validationActions": ["Deny"],
+        "matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}},
+    }
+    for kind, spec in {"policies": policy, "policybindings": binding}.items():
+        path = f"{group}/validatingadmission{kind}"
+        stand.api.request("POST", path, {"metadata": {"name": name}, "spec": spec})
+    stand.deploy()
+    scale = f"/apis/apps/v1/namespaces/{name}/deployments/web/scale?dryRun=All"
+    patch = {"spec": {"replicas": 2}}
+    eventually(
+        lambda: stand.api.raw("PATCH", scale, patch, content_type="application/merge-patch+json")[0],
+        accept=(422).__eq__,
+        what="the policy in force",
+    )
+    stand.want(**LIMITS)
+    assert "one is enough" in stand.stage.wait_event("web", "ScalingRefused")
+    eventually(stand.reasons, accept=lambda found: found["Moving"] == "CreationRefused", what="the condition")
+    assert "one is enough" in stand.message("Moving")
+    stand.api.request("DELETE", f"{group}/validatingadmissionpolicybindings/{name}")
+    stand.wait_settled("b")
+    stand.api.request("DELETE", f"{group}/validatingadmissionpolicies/{name}")
+
+
 @pytest.mark.parametrize(
     ("annotations", "reason", "text"),
     [
