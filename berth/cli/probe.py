@@ -99,7 +99,8 @@ def target(host: str, port: int) -> Target:
     if not name:
         raise ValueError(f"{host!r} names no host; write a name or an address")
     if own_port and not (re.fullmatch("[0-9]{1,5}", own_port) and 0 < int(own_port) < 65536):
-        raise ValueError(f"{shortened(host, _LONGEST)}: {shortened(own_port, _LONGEST)!r} is no port")
+        problem = f"{shortened(own_port, _LONGEST)!r} is no port; write a number from 1 to 65535"
+        raise ValueError(f"{shortened(host, _LONGEST)}: {problem}")
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4]
         # As text once more: the zone of a link-local address is no part of found[0], and without it it leads nowhere.

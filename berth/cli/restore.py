@@ -19,6 +19,7 @@ from berth.cli.commands import fail
 
 FAILED = 1
 """Exit status: some containers do not have their CPUs back, or their runtime does not know of it."""
+_NOTHING = "nothing is pinned"
 
 
 def restore(
@@ -39,6 +40,12 @@ def restore(
     Exit status: 0 all have their CPUs back or have ended, 1 some are still in the journal, 2 the journal or the cgroups
     cannot be used.
     """
+    if not journal.exists():
+        # Opening would make it, and say of a directory that was mistyped that nothing is pinned.
+        if journal != DIRECTORY:
+            fail(f"berth-agent restore: --journal {journal}: no such directory; name the agent's --pinning-journal")
+        print(_NOTHING)
+        return
     try:
         hierarchy = find_hierarchy(cgroups)
         opened = Journal.open(journal)
@@ -49,7 +56,7 @@ def restore(
     for outcome in outcomes:
         print(printable(str(outcome)))
     if not outcomes:
-        print("nothing is pinned")
+        print(_NOTHING)
     if any(outcome.problem for outcome in outcomes):
         raise typer.Exit(FAILED)
 

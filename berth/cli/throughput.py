@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Annotated
 
 import typer
@@ -44,7 +45,7 @@ def throughput(
     try:
         result = asyncio.run(measure(found.address, found.port, limit=megabytes * MEGABYTE, seconds=seconds))
     except (RefusedError, OSError) as error:
-        reason = str(error) or "no answer in time"
+        reason = _reason(error)
         typer.echo(f"berth-agent throughput: {host} port {found.port}: {reason}", err=True)
         raise typer.Exit(NOT_REACHED) from error
     document = {
@@ -56,3 +57,12 @@ def throughput(
     }
     carried = f"{result.octets / MEGABYTE:.1f} MB in {result.seconds:.2f} s"
     print_document(document, output, lambda: f"{host}  {result.bits_per_second / 1e6:.0f} Mbit/s  ({carried})\n")
+
+
+def _reason(error: Exception) -> str:
+    """Why nothing was measured, with what to do about it."""
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused; no agent there allows tests (--node-throughput-megabytes)"
+    if isinstance(error, OSError) and error.errno:
+        return f"{os.strerror(error.errno).lower()}; check the way to that port"
+    return str(error) or "no answer in time; check the way to that port"

@@ -87,8 +87,11 @@ async def _read(path: str | None, context: str | None) -> Connection:
     except ConnectionConfigError as error:
         raise ConnectionConfigError(f"kubeconfig {path}: {error}") from error
     except (ConfigException, OSError) as error:
+        reason = str(error)
+        if isinstance(error, OSError) and error.strerror and error.filename == path:
+            reason = error.strerror.lower()
         raise ConnectionConfigError(
-            f"kubeconfig {path}: {error}; name a readable file with --kubeconfig or $KUBECONFIG"
+            f"kubeconfig {path}: {reason}; name a readable file with --kubeconfig or $KUBECONFIG"
         ) from error
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
         # How kubernetes_asyncio meets files that are YAML but no kubeconfig; these errors say nothing to people.

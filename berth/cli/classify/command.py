@@ -85,7 +85,7 @@ def classify(
                 lambda: tables.classification_page(answer, plot=plot, width=width, color=color),
             )
     except UnreadableFileError as error:
-        fail(f"berth classify: {error}")
+        fail(f"berth classify: {error}; name a readable file, or - for standard input")
     except ValueError as error:
         fail(f"berth classify: {file}: {error}")
     if any(item.interference_class is None for item in found):

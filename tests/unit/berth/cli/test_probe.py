@@ -50,7 +50,7 @@ def test_target(host: str, expected: Target) -> None:
     ("host", "text"),
     [
         pytest.param("127.0.0.1:http", "'http' is no port", id="port is no number"),
-        pytest.param("127.0.0.1:70000", "'70000' is no port", id="port too large"),
+        pytest.param("127.0.0.1:70000", "'70000' is no port; write a number from 1 to 65535", id="port too large"),
         pytest.param("127.0.0.1:²", "'²' is no port", id="a digit of another kind"),
         pytest.param("127.0.0.1:" + "9" * 5000, "9999…' is no port", id="endless port"),
         pytest.param("", "'' names no host", id="nothing"),

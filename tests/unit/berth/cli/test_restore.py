@@ -44,8 +44,26 @@ def write(tmp_path: Path, cgroup: Path) -> None:
 
 
 def test_nothing_is_pinned(tmp_path: Path, cgroups: Path) -> None:
+    (tmp_path / "journal").mkdir()
     answer = run(tmp_path, cgroups)
     assert (answer.exit_code, answer.stdout) == (0, "nothing is pinned\n")
+
+
+def test_a_directory_that_is_not_there_is_not_taken_for_one_without_pins(tmp_path: Path, cgroups: Path) -> None:
+    """Nor made: who mistypes it would believe that everything is given back."""
+    answer = run(tmp_path, cgroups)
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert f"--journal {tmp_path}/journal: no such directory; name the agent's" in answer.stderr
+    assert not (tmp_path / "journal").exists()
+
+
+def test_a_node_on_which_no_agent_has_pinned(tmp_path: Path, cgroups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is to be undone there, and the agent's own directory is not made either."""
+    directory = tmp_path / "journal"
+    monkeypatch.setattr("berth.cli.restore.DIRECTORY", directory)
+    answer = run(tmp_path, cgroups)
+    assert (answer.exit_code, answer.stdout) == (0, "nothing is pinned\n")
+    assert not directory.exists()
 
 
 def test_a_container_that_has_ended_is_struck_out(tmp_path: Path, cgroups: Path) -> None:

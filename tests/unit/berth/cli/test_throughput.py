@@ -65,7 +65,7 @@ def test_an_agent_that_allows_none_is_told() -> None:
 @pytest.mark.parametrize(
     ("host", "status", "text"),
     [
-        pytest.param(f"127.0.0.1:{free_port()}", 3, "Connect call failed", id="nobody listens"),
+        pytest.param(f"127.0.0.1:{free_port()}", 3, "connection refused; no agent there allows", id="nobody listens"),
         pytest.param("no such host", 2, "no address found", id="no address"),
     ],
 )

@@ -188,3 +188,8 @@ async def test_files_that_are_not_there_are_told_once(
     with pytest.raises(ConnectionConfigError, match="no such file"):
         await load_connection(kubeconfig=paths.format(tmp_path))
     assert caplog.messages == []
+
+
+async def test_a_directory_is_told_in_words(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionConfigError, match=f"kubeconfig {tmp_path}: is a directory; name a readable file"):
+        await load_connection(kubeconfig=str(tmp_path))

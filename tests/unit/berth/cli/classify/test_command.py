@@ -149,7 +149,16 @@ def test_bad_input_ends_with_2(text: str, arguments: tuple[str, ...], problem: s
     assert result.stdout == ""
 
 
-def test_no_such_file_ends_with_2(tmp_path: Path) -> None:
-    result = run(str(tmp_path / "none.csv"))
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        pytest.param("none.csv", "none.csv: no such file or directory; name a readable file", id="not there"),
+        pytest.param(".", ": is a directory; name a readable file", id="a directory"),
+        pytest.param("latin", "latin: not UTF-8 text; name a readable file", id="another encoding"),
+    ],
+)
+def test_a_file_that_cannot_be_read_ends_with_2(tmp_path: Path, name: str, problem: str) -> None:
+    (tmp_path / "latin").write_bytes(b"\xe9")
+    result = run(str(tmp_path / name))
     assert result.exit_code == 2
-    assert "none.csv: no such file" in result.stderr
+    assert problem in result.stderr
