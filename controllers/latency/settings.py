@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from pydantic import Field, field_validator
 
@@ -28,10 +28,22 @@ class LatencySettings(ComponentSettings):
     status_interval: float = Field(default=10.0, ge=1.0, le=600.0)
     """Seconds between writes of figures that change nothing else, 1 to 600."""
 
+    @field_validator("address")
+    @classmethod
+    def _address(cls, text: str) -> str:
+        try:
+            ip_address(text)
+        except ValueError as error:
+            raise ValueError("write an IP address, as of the pod's status.podIP") from error
+        return text
+
     @field_validator("never_probe")
     @classmethod
     def _networks(cls, text: str) -> str:
-        networks_of(text)
+        try:
+            networks_of(text)
+        except ValueError as error:
+            raise ValueError(f"{error}; write networks such as 10.96.0.0/12,fd00::/8") from error
         return text
 
 

@@ -51,6 +51,13 @@ def test_networks_that_are_never_probed(text: str, networks: list[str]) -> None:
     assert [str(network) for network in networks_of(text)] == networks
 
 
-def test_what_is_no_network_is_refused_with_its_option() -> None:
-    with pytest.raises(SettingsError, match=r"--latency-never-probe '10.96.0.0/40'"):
-        settings_from(LatencySettings, "latency", {"--latency-never-probe": "10.96.0.0/40"})
+@pytest.mark.parametrize(
+    ("option", "value", "remedy"),
+    [
+        pytest.param("--latency-never-probe", "10.96.0.0/40", "write networks such as 10.96.0.0/12", id="no network"),
+        pytest.param("--latency-address", "berth.example", "write an IP address", id="a name for an address"),
+    ],
+)
+def test_what_is_no_address_is_refused_with_its_option(option: str, value: str, remedy: str) -> None:
+    with pytest.raises(SettingsError, match=f"{option} '{value}': .*{remedy}"):
+        settings_from(LatencySettings, "latency", {option: value})
