@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a table; a cell's text is taken neither for HTML nor for the end of the cell."""
+    """Lines of a table; a cell's text is taken neither for HTML nor for the end of the cell or row."""
     return [_row(headings), "|---" * len(headings) + "|", *(_row([_escaped(cell) for cell in row]) for row in rows)]
 
 
@@ -15,4 +15,4 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
