@@ -148,10 +148,16 @@ class Users(ApiModel):
         default=UserIdentity(), description="How users are told from each other. Unset: by their addresses."
     )
     expiry_seconds: Int32 = Field(
-        default=300, ge=1, le=86_400, description="How long a user counts after the last request, in seconds."
+        default=300,
+        ge=1,
+        le=86_400,
+        description="How long a user counts after the last request, in seconds. Unset: 300.",
     )
     min_replicas: Int32 = Field(
-        default=1, ge=1, le=MAX_PODS, description="Pods at least, where maxReplicas lets their number follow the users."
+        default=1,
+        ge=1,
+        le=MAX_PODS,
+        description="Pods at least, where maxReplicas lets their number follow the users. Unset: 1.",
     )
     max_replicas: Int32 | None = Field(
         default=None,
@@ -165,23 +171,32 @@ class Moves(ApiModel):
     """What moving may cost."""
 
     max_concurrent: Int32 = Field(
-        default=1, ge=1, le=MAX_PODS, description="Pods that are created before others go, at once, at most."
+        default=1, ge=1, le=MAX_PODS, description="Pods that are created before others go, at once, at most. Unset: 1."
     )
     max_per_hour: Int32 = Field(
-        default=12, ge=0, le=MAX_MOVES, description="Moves that begin within an hour at most; 0: nothing moves."
+        default=12,
+        ge=0,
+        le=MAX_MOVES,
+        description="Moves that begin within an hour at most; 0: nothing moves. Unset: 12.",
     )
     cool_down_seconds: Int32 = Field(
         default=60,
         ge=0,
         le=86_400,
-        description="How long after a move the next one waits, in seconds, unless a pod is beyond a limit.",
+        description="How long after a move the next one waits, in seconds, unless a pod is beyond a limit. Unset: 60.",
     )
     min_improvement_percent: Int32 = Field(
-        default=10, ge=0, le=99, description="By how much the latency has to fall where no limit is broken, in percent."
+        default=10,
+        ge=0,
+        le=99,
+        description="By how much the latency has to fall where no limit is broken, in percent. Unset: 10.",
     )
     dry_run: bool = Field(
         default=False,
-        description="Decide and tell, and begin no move; one that has begun ends, for there is a pod too many by then.",
+        description=(
+            "Decide and tell, and begin no move; one that has begun ends, for there is a pod too many by then. "
+            "Unset: false."
+        ),
     )
 
 
@@ -239,7 +254,10 @@ class LatencyPolicySpec(ApiModel):
         ),
     )
     min_samples: Int32 = Field(
-        default=1, ge=1, le=15, description="Round trips that a node needs before anything is concluded from them."
+        default=1,
+        ge=1,
+        le=15,
+        description="Round trips that a node needs before anything is concluded from them. Unset: 1.",
     )
 
 

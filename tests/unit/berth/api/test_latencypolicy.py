@@ -6,8 +6,18 @@ from typing import Any
 
 import pytest
 
+from berth.api.base import ApiModel
 from berth.api.errors import InvalidObjectError
-from berth.api.latencypolicy import Exploration, LatencyPolicy, LatencyPolicyStatus, Objective, UserMode
+from berth.api.latencypolicy import (
+    Exploration,
+    LatencyPolicy,
+    LatencyPolicySpec,
+    LatencyPolicyStatus,
+    Moves,
+    Objective,
+    UserMode,
+    Users,
+)
 
 
 def manifest(**spec: Any) -> dict[str, Any]:
@@ -58,3 +68,20 @@ def test_a_status_is_read_as_it_was_written() -> None:
         "conditions": [],
     }  # fmt: skip
     assert LatencyPolicyStatus.model_validate(wire).to_api() == wire
+
+
+@pytest.mark.parametrize(
+    ("model", "field"),
+    [
+        pytest.param(model, name, id=f"{model.__name__}.{name}")
+        for model in (LatencyPolicySpec, Users, Moves)
+        for name, info in model.model_fields.items()
+        if isinstance(info.default, int)
+    ],
+)
+def test_what_holds_where_nothing_is_stated_is_told(model: type[ApiModel], field: str) -> None:
+    """The schema has no defaults, so that what is stored is what was written: kubectl explain has to say them."""
+    info = model.model_fields[field]
+    text = f"Unset: {str(info.default).lower()}."
+    assert info.description is not None
+    assert text in info.description
