@@ -5,6 +5,7 @@
     .venv/bin/python -m bench.replicas evaluate -f examples --plan plan.json
     .venv/bin/python -m bench.replicas boutique --strategy replicas
     .venv/bin/python -m bench.replicas grow
+    .venv/bin/python -m bench.replicas rollouts --number 72
     .venv/bin/python -m bench.replicas add
     .venv/bin/python -m bench.replicas compare --problems 500
 
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import yaml
 
-from bench.replicas import additions, boutique, comparison, growth
+from bench.replicas import additions, boutique, comparison, growth, rollouts
 from bench.replicas.cluster import Manifest, read_cluster
 from bench.replicas.report import COLUMNS, cells, page, table
 
@@ -82,6 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     evaluation.add_argument("--plan", type=Path, help="output of `berth plan -o json` over these manifests")
     shop = commands.add_parser("boutique", help="plan Online Boutique with replicas, Services and rules")
     grown = commands.add_parser("grow", help="let Online Boutique grow, shrink and be rolled out")
+    rolled = commands.add_parser("rollouts", help="roll out Online Boutique as a whole, wave after wave")
+    rolled.add_argument("--number", type=int, default=72, help="how many rollouts; default: 72")
+    rolled.add_argument("--first", type=int, default=0, help="seed of the first; default: 0")
     commands.add_parser("add", help="one more replica for each of 150 applications, costs from 1 to 3000")
     compared = commands.add_parser("compare", help="`berth plan` beside the optimum of generated problems")
     compared.add_argument("--problems", type=int, default=500, help="how many; default: 500")
@@ -95,6 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(boutique_page(strategy=options.strategy))
     elif options.command == "grow":
         print(growth_page(strategy=options.strategy))
+    elif options.command == "rollouts":
+        seeds = range(options.first, options.first + options.number)
+        print(rollouts.page(rollouts.roll_out(rollouts.Rollout.of(seed)) for seed in seeds))
     elif options.command == "add":
         print("\n".join(["| | |", "|---|---|", *additions.lines(additions.add_replicas())]))
     elif options.command == "compare":
