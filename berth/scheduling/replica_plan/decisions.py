@@ -55,13 +55,13 @@ def read(
     """
     slots = yield from filling_order(question.problem.rules, plan.counts, budget)
     yield from budget.pause(BEFORE_LONG)
-    total = sum(len(each) for each in slots)
+    total = sum(min(len(each), len(pods.candidates)) for each, pods in zip(slots, question.pod_sets, strict=True))
     shared = _shares(question, plan)
     reading = Reading([], [])
     rounds: list[tuple[int, int, int, Choosiness, Decision]] = []
     for number, pods in enumerate(question.pod_sets):
         placed = sorted(pods.candidates[: len(slots[number])], key=_lasting, reverse=True)
-        for place, (candidate, slot) in enumerate(zip(placed, slots[number], strict=True)):
+        for place, (candidate, slot) in enumerate(zip(placed, slots[number], strict=False)):
             terms = shared[number] | {name: float(cost[slot]) for name, cost in pods.costs.items()}
             decision = Decision(
                 pod=candidate.info.pod,

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from berth.scheduling.gang.infrastructure import InfrastructureView
     from berth.scheduling.gang.state import InfrastructureState
     from berth.scheduling.planning import JointPlan
+    from berth.scheduling.replicas.result import Plan
 
 JUDGED_IN_COUNTS = frozenset((InterPodAffinity.name, PodTopologySpread.name))
 """Filters whose rules a plan in counts judges itself, beside those of every joint plan."""
@@ -98,15 +99,13 @@ class ReplicaPlanner:
         def current() -> InfrastructureState:
             return self._view.current(costs, self._cache.bandwidth())
 
-        question = yield from self._pose(joint, candidates, current)
-        infrastructure = current()
-        if question is None:
+        found = yield from self._ask(joint, candidates, current)
+        if found is None:
             return [candidate.info.pod for candidate in candidates], []
-        with budget.holding_back() if joint.partial else nullcontext():
-            answer = yield from plan(question.problem, partial=joint.partial, budget=budget)
+        question, answer, names = found
         yield from budget.pause(BEFORE_LONG)
         choosing = Choosing((candidate.info.pod for candidate in candidates), self._cache.state)
-        reading = yield from read(question, answer, group, infrastructure.infrastructure.names, budget, choosing.of)
+        reading = yield from read(question, answer, group, names, budget, choosing.of)
         first = len(joint.settled)
         limited = any(edge.max_cost < math.inf for edge in group.edges)
         assuming = Assuming(
@@ -123,10 +122,30 @@ class ReplicaPlanner:
         )
         held = yield from assuming.run(joint.settled)
         if held and not joint.partial:
-            yield from self._learn(joint, question, held, infrastructure.infrastructure.names, first)
+            yield from self._learn(joint, question, held, names, first)
         if held and limited:
             held += yield from self._give_up(joint, first)
         return [candidate.info.pod for candidate in reading.rest], held
+
+    def _ask(
+        self, joint: JointPlan, candidates: Sequence[Candidate], current: Callable[[], InfrastructureState]
+    ) -> Generator[None, None, tuple[Question, Plan, Sequence[str]] | None]:
+        """Put the question and have it answered, with the pods that a rolling update brings later if all find room.
+
+        These may have the room of those that they replace, which is not free yet. Returns also the names of the nodes
+        by slot, as they were when the question was put; None where there is no question.
+        """
+        for ahead in (True, False):
+            question = yield from self._pose(joint, candidates, current, ahead=ahead)
+            if question is None:
+                return None
+            names = current().infrastructure.names
+            with joint.budget.holding_back() if joint.partial else nullcontext():
+                answer = yield from plan(question.problem, partial=joint.partial, budget=joint.budget)
+            if answer.complete or not any(pods.to_come for pods in question.pod_sets):
+                return question, answer, names
+            joint.budget.restart()
+        return None
 
     def _learn(
         self, joint: JointPlan, question: Question, held: Sequence[Decision], names: Sequence[str], first: int
@@ -169,7 +188,12 @@ class ReplicaPlanner:
                 joint.cuts.append(cut)
 
     def _pose(
-        self, joint: JointPlan, candidates: Sequence[Candidate], current: Callable[[], InfrastructureState]
+        self,
+        joint: JointPlan,
+        candidates: Sequence[Candidate],
+        current: Callable[[], InfrastructureState],
+        *,
+        ahead: bool,
     ) -> Generator[None, None, Question | None]:
         """Put the question in turns, and where nodes change meanwhile anew at a stretch; None without time for it.
 
@@ -195,6 +219,7 @@ class ReplicaPlanner:
                         interference=InterferenceLeastSlowdown.of(self._profile).cost_weight,
                         turns=SameNodes(self._cache.state, joint.budget, at_a_stretch=at_a_stretch),
                         cuts=joint.cuts,
+                        ahead=ahead,
                     )
                 )
         return None

@@ -44,6 +44,13 @@ class Alike:
     """float64[N] by term, weighted, whatever else is planned"""
     candidates: list[Candidate]
     """the pods"""
+    to_come: int = 0
+    """how many more of them a rolling update brings later: planned as well, and not placed"""
+
+    @property
+    def replicas(self) -> int:
+        """Pods that are planned."""
+        return len(self.candidates) + self.to_come
 
 
 def alike(

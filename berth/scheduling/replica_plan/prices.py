@@ -46,7 +46,7 @@ def objective_prices(
     if wanted in (SpreadLevel.NODE, SpreadLevel.ZONE):
         required = BEYOND + 2 * network * lost * len(group.edges) + prices.load * endpoints
         required += sum(_dearest_nodes(pods) for pods in pod_sets) + _most_broken(pod_sets, rules, prices)
-        required += interference * sum(len(pods.candidates) for pods in pod_sets)
+        required += interference * sum(pods.replicas for pods in pod_sets)
     node, zone = {
         SpreadLevel.SOFT: (prices.survive_node, prices.survive_zone),
         SpreadLevel.NONE: (0.0, 0.0),
@@ -61,7 +61,7 @@ def kept_endpoints(
 ) -> int:
     """Replicas, waiting and placed, of workloads whose Services keep calls near; `placed` are those by node."""
     near = {name for name, how in routing.items() if how is not Routing.ALL}
-    waiting = sum(len(pods.candidates) for pods in pod_sets if pods.workload in near)
+    waiting = sum(pods.replicas for pods in pod_sets if pods.workload in near)
     return waiting + sum(sum(placed.get(name, {}).values()) for name in near)
 
 
@@ -70,14 +70,14 @@ def _dearest_nodes(pods: Alike) -> float:
     if not pods.costs or not pods.mask.any():
         return 0.0
     cost = np.sum([*pods.costs.values()], axis=0)[pods.mask]
-    return len(pods.candidates) * float(cost.max() - cost.min())
+    return pods.replicas * float(cost.max() - cost.min())
 
 
 def _most_broken(pod_sets: Sequence[Alike], rules: Iterable[Rule], prices: Prices) -> float:
     """What soft rules cost if as much of them is broken as can be."""
 
     def waiting(numbers: Iterable[int]) -> int:
-        return sum(len(pod_sets[number].candidates) for number in numbers)
+        return sum(pod_sets[number].replicas for number in numbers)
 
     total = 0.0
     for rule in rules:

@@ -29,15 +29,16 @@ from berth.scheduling.replica_plan.attach_room import attach_room
 from berth.scheduling.replica_plan.places import failure_zones, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.prices import kept_endpoints, objective_prices
-from berth.scheduling.replica_plan.rollout import away_from, replaced_pods
+from berth.scheduling.replica_plan.rollout import away_from, replaced_pods, to_come, with_those_to_come
 from berth.scheduling.replica_plan.rules import RuleReader, TooManyRulesError
 from berth.scheduling.replica_plan.same_nodes import SameNodes
 from berth.scheduling.replica_plan.socket_harm import sharing_of
 from berth.scheduling.replica_plan.volume_cuts import VolumeCut, cut_room
 from berth.scheduling.replica_plan.volume_room import volume_room
 from berth.scheduling.replicas.problem import Edge, Link, Nodes, PodSet, Problem, Workload
-from berth.scheduling.single import workload_of
 
+MOST_AHEAD = 400
+"""Pods up to which those that a rolling update brings later are planned as well: more take their time."""
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -70,6 +71,7 @@ def pose(
     interference: float = 0.0,
     turns: SameNodes | None = None,
     cuts: Collection[VolumeCut] = (),
+    ahead: bool = True,
 ) -> Generator[None, None, Question | None]:
     """Translate waiting pods, in turns; None where a problem in counts cannot say what holds for them.
 
@@ -89,6 +91,7 @@ def pose(
         interference: what harm that counts 1 costs; 0 where the profile chooses no nodes by it.
         turns: when others have theirs, and time.
         cuts: what earlier plans have shown about volumes.
+        ahead: plan also the pods that a rolling update brings later.
 
     Raises:
         NodesChangedError: while others had their turn.
@@ -107,6 +110,9 @@ def pose(
     limited = enforce_limits and any(edge.max_cost < np.inf for edge in edges)
     gone = replaced_pods(group, (candidate.info.pod for candidate in candidates), cache)
     leaving: Mapping[str, Mapping[int, int]] = {}
+    more = to_come(gone, (candidate.info.pod for candidate in candidates)) if gone and ahead else Counter[str]()
+    if more and len(candidates) + more.total() <= MOST_AHEAD:
+        pod_sets = with_those_to_come(pod_sets, more)
     if gone:
         there, placed = placed, placed_replicas(group, cache.state, without=gone)
         if carried or limited:
@@ -123,7 +129,9 @@ def pose(
     costs = infrastructure.infrastructure.location_cost
     charges = _charges(charged)
     if gone:
-        replicas = Counter(workload_of(candidate.info.pod) for candidate in candidates)
+        replicas = Counter[str]()
+        for pods in pod_sets:
+            replicas[pods.workload] += pods.replicas
         replicas.update({name: sum(counts.values()) for name, counts in placed.items()})
         away = away_from(gone, replicas, cache.state, infrastructure.infrastructure, weights.network)
         charges = [_plus(cost, away.get(pods.workload)) for pods, cost in zip(charged, charges, strict=True)]
@@ -144,7 +152,7 @@ def pose(
         pod_sets=[
             PodSet(
                 workload=number[pods.workload],
-                replicas=len(pods.candidates),
+                replicas=pods.replicas,
                 request=np.append(pods.request, taken),
                 mask=pods.mask,
                 cost=cost,
@@ -226,7 +234,7 @@ def _bandwidth(group: Group, pod_sets: Sequence[Alike], cache: Cache, infrastruc
             left[slot] += amount
     if column is not None:
         for pods in pod_sets:
-            left -= len(pods.candidates) * int(pods.request[column]) * pods.mask
+            left -= pods.replicas * int(pods.request[column]) * pods.mask
     return np.where(exact.limited, np.minimum(left, WIDEST), np.inf)
 
 

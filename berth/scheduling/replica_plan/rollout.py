@@ -12,7 +12,8 @@ what is replaced goes first.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +24,10 @@ from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.pod_record import PodRecord
 from berth.scheduling.cache.state import ClusterState
+from berth.scheduling.cache.volumes import claim_keys
 from berth.scheduling.gang.problem import Infrastructure
 from berth.scheduling.replica_plan.places import member_pods
+from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.single import workload_of
 
 Floats = npt.NDArray[np.float64]
@@ -48,16 +51,10 @@ def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[Po
         waiting: pods of it that are to be placed.
         cache: its placed pods.
     """
-    revisions: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    for whose, revision in map(_revision, waiting):
-        if revision:
-            revisions[whose].add(revision)
     prefixes: defaultdict[tuple[str, str], tuple[str, ...]] = defaultdict(tuple)
-    for (workload, deployment), own in revisions.items():
-        placed = {pods.labels.get(TEMPLATE_HASH, "") for _, pods in member_pods(group, cache.state, [workload])}
-        for revision in placed - own - {""}:
-            name = f"{deployment}-{revision}-"[:GENERATED]
-            prefixes[workload, revision] += (f"{group.key.namespace}/{name}",)
+    for workload, deployment, revision in _others(group, waiting, cache.state):
+        name = f"{deployment}-{revision}-"[:GENERATED]
+        prefixes[workload, revision] += (f"{group.key.namespace}/{name}",)
     found: list[PodRecord] = []
     # Once for all Deployments: all of a large group may be restarted together.
     for member in cache.members.placed(group.key) if prefixes else ():
@@ -69,6 +66,48 @@ def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[Po
         if member.key.startswith(prefixes.get((counted.workload, record.template.labels.get(TEMPLATE_HASH, "")), ())):
             found.append(record)
     return found
+
+
+def _others(group: Group, waiting: Iterable[Pod], state: ClusterState) -> Iterator[tuple[str, str, str]]:
+    """Workload, Deployment and revision of what may be replaced: a workload may have several Deployments."""
+    revisions: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for whose, revision in map(_revision, waiting):
+        if revision:
+            revisions[whose].add(revision)
+    for (workload, deployment), own in revisions.items():
+        placed = {pods.labels.get(TEMPLATE_HASH, "") for _, pods in member_pods(group, state, [workload])}
+        for revision in placed - own - {""}:
+            yield workload, deployment, revision
+
+
+def to_come(replaced: Iterable[PodRecord], waiting: Iterable[Pod]) -> Counter[str]:
+    """How many pods a rolling update brings after those that wait, by workload: each pod replaces one.
+
+    Args:
+        replaced: the pods to be replaced.
+        waiting: pods that are to be placed.
+    """
+    old = Counter(record.template.labels.get(LABEL_WORKLOAD, "") for record in replaced if not record.terminating)
+    return old - Counter(map(workload_of, waiting))
+
+
+def with_those_to_come(pod_sets: Sequence[Alike], more: Mapping[str, int]) -> list[Alike]:
+    """Pod sets with the pods that are still to come, in the largest of each workload; not those with claims.
+
+    Args:
+        pod_sets: the waiting pods.
+        more: pods that are to come, by workload.
+    """
+    largest: dict[str, Alike] = {}
+    for pods in pod_sets:
+        if pods.workload not in largest or len(pods.candidates) > len(largest[pods.workload].candidates):
+            largest[pods.workload] = pods
+    return [
+        replace(pods, to_come=more.get(pods.workload, 0))
+        if largest[pods.workload] is pods and not any(claim_keys(each.info.pod) for each in pods.candidates)
+        else pods
+        for pods in pod_sets
+    ]
 
 
 def away_from(

@@ -323,7 +323,7 @@ class RuleReader:
                 if not self._pod_sets[number].template.hard_spread and not self._pod_sets[number].template.soft_spread
             ]
             placed = self._placed.get(workload)
-            waiting = sum(len(self._pod_sets[number].candidates) for number in numbers)
+            waiting = sum(self._pod_sets[number].replicas for number in numbers)
             # What cannot be too many in one domain needs no rule.
             binding = [
                 default

@@ -66,7 +66,7 @@ def sharing_of(pod_sets: Sequence[Alike], state: ClusterState, price: float) -> 
     """
     term = InterferenceLeastSlowdown.term
     asked = {row: pods for row, pods in enumerate(pod_sets) if term in pods.costs} if price else {}
-    if sum(len(pods.candidates) for pods in asked.values()) < 2:
+    if sum(pods.replicas for pods in asked.values()) < 2:
         return None, pod_sets
     ids = state.sockets.kinds.ids(state.node_index, state.size)
     used, kind = np.unique(ids, return_inverse=True)

@@ -1,0 +1,65 @@
+"""A rolling update is planned to its end: pods that come later are in the plan of those that come first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.scheduling.decision import Outcome
+from berth.scheduling.replica_plan import question
+from tests.support.placement import Lab, chain, group_object, where, zoned
+from tests.unit.berth.scheduling.replica_plan.test_rollout import NEW, OLD, replica
+
+
+def homes(outcome: Outcome) -> list[str]:
+    assert outcome.complete
+    return sorted(where(outcome).values())
+
+
+def narrow(**more: Any) -> Lab:
+    """Where the application is there is room for one more pod of each of its two workloads, and not for two."""
+    lab = Lab([zoned("near", "z1", cpu="3"), zoned("far-1", "z3", "r2", **more), zoned("far-2", "z3", "r2", **more)])
+    lab.see(*(replica(f"{name}{n}", OLD, on="near") for name in "ab" for n in range(2)))
+    return lab
+
+
+def test_the_first_pods_go_where_the_last_ones_find_room_too() -> None:
+    lab = narrow()
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    first = lab.place(shop, replica("a2", NEW), replica("b2", NEW))
+    assert {*homes(first)} < {"far-1", "far-2"}
+    for name in "ab":
+        lab.cache.delete_pod(replica(f"{name}0", OLD, on="near"))
+    second = lab.place(shop, replica("a3", NEW), replica("b3", NEW))
+    assert {*homes(first), *homes(second)} == {"far-1", "far-2"}
+
+
+def test_where_the_last_ones_find_no_room_yet_the_first_are_planned_without_them() -> None:
+    lab = narrow(cpu="100m")
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    assert homes(lab.place(shop, replica("a2", NEW), replica("b2", NEW))) == ["near", "near"]
+
+
+def test_of_many_pods_the_first_are_planned_without_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question, "MOST_AHEAD", 3)
+    lab = narrow()
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    assert homes(lab.place(shop, replica("a2", NEW), replica("b2", NEW))) == ["near", "near"]
+
+
+def test_decisions_count_the_pods_that_are_there() -> None:
+    lab = narrow()
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    decisions = lab.place(shop, replica("a2", NEW), replica("b2", NEW)).decisions
+    assert [decision.planned_with for decision in decisions] == [2, 2]
+
+
+@pytest.mark.parametrize("partial", [False, True], ids=["all or nothing", "what fits"])
+def test_pods_that_wait_get_the_nodes_and_not_those_that_come_later(*, partial: bool) -> None:
+    """There is room for the three that wait, and for one that comes later: their part of two each would be another."""
+    lab = Lab([zoned("n0", cpu="2"), zoned("n1", cpu="1"), zoned("n2", cpu="1")])
+    lab.see(*(replica(f"a{n}", OLD, on="n0") for n in range(4)))
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    outcome = lab.place(shop, *(replica(f"a{n}", NEW) for n in (4, 5, 6)), replica("b1", NEW), partial=partial)
+    assert set(homes(outcome)) == {"n1", "n2"}
