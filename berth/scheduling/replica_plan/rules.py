@@ -64,6 +64,7 @@ class RuleReader:
         self._state = state
         self._defaults = defaults
         self._pods = PlacedPods(state, gone)
+        self._gone = bool(gone)
         self._labels = LabelIndex([pods.template.labels for pods in pod_sets])
         self._domains: dict[str, Ints] = {}
         self._eligible: dict[bytes, Bools] = {}
@@ -103,6 +104,9 @@ class RuleReader:
         yield from self._anti_affinity("preferred_anti_affinity")
         yield from self._preferred_affinity()
         yield from self._soft_spread()
+        if self._gone:
+            # What stays is to be as even once those that are replaced are gone, as long as these are counted.
+            yield from self._hard_spread(hard=False)
         yield from self._default_spread()
 
     def _count_stated(self) -> None:
@@ -251,7 +255,7 @@ class RuleReader:
             self._take()
             yield Affinity(domain=together.part, subjects=together.pod_sets, selects=together.pod_sets)
 
-    def _hard_spread(self) -> Iterator[Spread | None]:
+    def _hard_spread(self, *, hard: bool = True) -> Iterator[Spread | None]:
         known: dict[object, tuple[SpreadConstraint, Bools, list[int]]] = {}
         for number, pods in enumerate(self._pod_sets):
             constraints = pods.template.hard_spread
@@ -264,7 +268,7 @@ class RuleReader:
                 same = (constraint, pods.template.namespace, id(eligible))
                 known.setdefault(same, (constraint, eligible, []))[2].append(number)
         for constraint, eligible, subjects in known.values():
-            yield self._spread(constraint, eligible, subjects, hard=True)
+            yield self._spread(constraint, eligible, subjects, hard=hard)
 
     def _soft_spread(self) -> Iterator[Spread | None]:
         """ScheduleAnyway counts once for each workload that states it."""

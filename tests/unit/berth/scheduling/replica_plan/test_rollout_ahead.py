@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from berth.api.labels import LABEL_WORKLOAD, LABEL_ZONE
 from berth.scheduling.decision import Outcome
 from berth.scheduling.replica_plan import question
+from tests.support import builders
 from tests.support.placement import Lab, chain, group_object, where, zoned
 from tests.unit.berth.scheduling.replica_plan.test_rollout import NEW, OLD, replica
 
@@ -63,3 +65,16 @@ def test_pods_that_wait_get_the_nodes_and_not_those_that_come_later(*, partial: 
     shop = lab.group(group_object("shop", *chain("a", "b")))
     outcome = lab.place(shop, *(replica(f"a{n}", NEW) for n in (4, 5, 6)), replica("b1", NEW), partial=partial)
     assert set(homes(outcome)) == {"n1", "n2"}
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["one by one", "together"])
+def test_a_hard_spread_holds_once_what_is_replaced_is_gone(number: int) -> None:
+    """While old pods are counted, both new ones may be in the zone of those that they call: that is cheaper."""
+    lab = Lab([zoned(f"{zone}-{n}", zone) for zone in ("z1", "z2", "z3") for n in range(2)])
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    spec = {"topologySpreadConstraints": [builders.spread(LABEL_ZONE, {LABEL_WORKLOAD: "a"})]}
+    lab.see(replica("b0", OLD, on="z2-0"), replica("b1", OLD, on="z2-1"))
+    lab.see(*(replica(f"a{n}", OLD, on=f"{zone}-0", spec=spec) for n, zone in enumerate(("z1", "z3"))))
+    new = [replica(f"a{n}", NEW, spec=spec) for n in (2, 3)]
+    found = [home for first in range(0, 2, number) for home in homes(lab.place(shop, *new[first : first + number]))]
+    assert sorted(home[:2] for home in found) == ["z1", "z2"]
