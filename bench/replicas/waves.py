@@ -19,7 +19,12 @@ from uuid import UUID
 from bench.replicas.boutique import GROUP, Case, manifests
 from bench.replicas.deployments import Deployment, Pod
 from bench.replicas.growth import Planner
-from berth.scheduling.settling import GATHER_AT_MOST_SECONDS, GATHER_SECONDS
+from berth.scheduling.settling import (
+    GATHER_AT_MOST_SECONDS,
+    GATHER_SECONDS,
+    ROLLOUT_GATHER_AT_MOST_SECONDS,
+    ROLLOUT_GATHER_SECONDS,
+)
 
 WRITES: Final = (20.0, 30.0)
 """Requests a second of each of kube-controller-manager's controllers, and how many at once after a pause."""
@@ -137,6 +142,14 @@ class Cluster:
         self._came = (self._came or (self.now,))[0], self.now
         self._at(self.now + GATHER_SECONDS, "plan")
 
+    def _gather(self) -> tuple[float, float]:
+        """How long the first waiting pods wait for others, and at the most: longer if they replace some."""
+        for deployment in self.deployments:
+            placed = {pod.revision for pod in deployment.pods if pod.node}
+            if any(placed - {pod.revision} for pod in deployment.pods if self._waits(pod)):
+                return ROLLOUT_GATHER_SECONDS, ROLLOUT_GATHER_AT_MOST_SECONDS
+        return GATHER_SECONDS, GATHER_AT_MOST_SECONDS
+
     def _write(self, controller: str, number: int) -> float:
         """Have a controller make requests, and return when they are let through."""
         rate, burst = WRITES
@@ -148,7 +161,10 @@ class Cluster:
         if self._came is None:
             return
         first, last = self._came
-        if self.now < min(last + GATHER_SECONDS, first + GATHER_AT_MOST_SECONDS) - 1e-6:
+        gather, at_most = self._gather()
+        due = min(last + gather, first + at_most)
+        if self.now < due - 1e-6:
+            self._at(due, "plan")
             return
         self._came = None
         waiting = [(each, pod) for each in self.deployments for pod in each.pods if self._waits(pod)]

@@ -26,6 +26,12 @@ GATHER_SECONDS = 0.1
 """How long after its last pod a group waits for another one: a plan of all replicas is better than one of some."""
 GATHER_AT_MOST_SECONDS = 1.0
 """The longest that a group which could be planned waits for pods that keep coming."""
+ROLLOUT_GATHER_SECONDS = 0.5
+"""Likewise of pods that replace others. A controller writes 20 requests a second, three for each Deployment besides its
+pods: new pods of an application that is rolled out as a whole come further apart, and one without the others would be
+planned around the old ones."""
+ROLLOUT_GATHER_AT_MOST_SECONDS = 2.0
+"""Likewise."""
 POLL_SECONDS = 0.1
 """How soon a group in its window is looked at again."""
 _COMPUTED = frozenset((WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF))
@@ -87,7 +93,10 @@ class SettlingWindow:
         now = self.clock()
         if entry.gathers_since is None:
             entry.gathers_since = now
-        due = min(entry.last_came + GATHER_SECONDS, entry.gathers_since + GATHER_AT_MOST_SECONDS)
+        gather, at_most = GATHER_SECONDS, GATHER_AT_MOST_SECONDS
+        if entry.replaces:
+            gather, at_most = ROLLOUT_GATHER_SECONDS, ROLLOUT_GATHER_AT_MOST_SECONDS
+        due = min(entry.last_came + gather, entry.gathers_since + at_most)
         return due if now < due else None
 
     def tell(self, group: Hashable) -> bool:

@@ -68,6 +68,11 @@ def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[Po
     return found
 
 
+def replaces_others(group: Group, waiting: Iterable[Pod], state: ClusterState) -> bool:
+    """Whether some of these pods replace placed ones, or look like it: their workload has pods of another revision."""
+    return next(_others(group, waiting, state), None) is not None
+
+
 def _others(group: Group, waiting: Iterable[Pod], state: ClusterState) -> Iterator[tuple[str, str, str]]:
     """Workload, Deployment and revision of what may be replaced: a workload may have several Deployments."""
     revisions: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
