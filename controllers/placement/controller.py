@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 import structlog
-import yaml
 
 from berth.kube.memory import freeze_objects
 from berth.kube.objects import Pod
@@ -18,7 +17,8 @@ from berth.runtime.component import ComponentContext, run_together
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.node_changes import NodeChange
-from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration, parse_configuration
+from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration
+from berth.scheduling.configuration_text import configuration_of
 from berth.scheduling.cycle import SchedulingCycle
 from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey
@@ -60,12 +60,11 @@ def load_configuration(path: Path | None) -> PlacementConfiguration:
     """
     if path is None:
         return PlacementConfiguration()
-    text = path.read_text()
     try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"{path}: not valid YAML: {error}") from error
-    return parse_configuration(document, source=str(path))
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: not UTF-8 text; write it in that encoding") from error
+    return configuration_of(text, source=str(path))
 
 
 class PlacementController:

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 import typer
 
 from berth.api.text import listed, printable
-from berth.cli.commands import UnreadableFileError, fail, read_file
+from berth.cli.commands import UnreadableFileError, fail, namespace_problem, read_file
 from berth.cli.output import Output, colored, print_document, print_text, yaml_of
 
 UNCLASSIFIED: Final = 3
@@ -67,6 +67,8 @@ def classify(
 
     if math.isnan(qos):
         fail("berth classify: --qos nan is no slowdown; write a number above 1, such as 1.2")
+    if namespace and (problem := namespace_problem(namespace)):
+        fail(f"berth classify: {problem}")
     limit = round(qos, 3)
     try:
         times = reading.read_run_times(read_file(None if file == "-" else Path(file)))

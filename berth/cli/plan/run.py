@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import yaml
-
 from berth.cli.plan.report import plan_document
 from berth.cli.plan.tables import SECTIONS, plan_page
 from berth.kube.memory import collection_paused
@@ -17,6 +15,7 @@ from berth.scheduling.configuration import (
     PlacementConfiguration,
     parse_configuration,
 )
+from berth.scheduling.configuration_text import configuration_of
 from berth.scheduling.simulation import inputs
 from berth.scheduling.simulation.inputs import READ, Forecast, Live, assemble
 from berth.scheduling.simulation.manifests import Source, read_documents
@@ -144,11 +143,7 @@ def configure(options: Options) -> PlacementConfiguration:
     """
     configuration = PlacementConfiguration()
     if options.configuration is not None:
-        name, text = options.configuration.name, options.configuration.text
-        try:
-            configuration = parse_configuration(yaml.safe_load(text), source=name)
-        except yaml.YAMLError as error:
-            raise ConfigurationError(f"{name}: not valid YAML: {error}") from error
+        configuration = configuration_of(options.configuration.text, source=options.configuration.name)
     profiles = [profile.model_dump(by_alias=True) for profile in configuration.profiles]
     if options.scheduler_name is not None:
         own = [profile for profile in profiles if profile["schedulerName"] == options.scheduler_name]

@@ -131,7 +131,7 @@ class TestFiles:
     def test_bad_yaml(self, tmp_path: Path) -> None:
         path = tmp_path / "conf.yaml"
         path.write_text("profiles: [")
-        with pytest.raises(ConfigurationError, match=r"conf\.yaml: not valid YAML"):
+        with pytest.raises(ConfigurationError, match=r"conf\.yaml:1: not valid YAML"):
             load_configuration(path)
 
     def test_missing_file(self, tmp_path: Path) -> None:

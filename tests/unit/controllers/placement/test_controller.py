@@ -267,11 +267,12 @@ class TestConfiguration:
         [
             pytest.param("profiles: [", "not valid YAML", id="no-yaml"),
             pytest.param("profilez: []", "profilez", id="unknown-field"),
+            pytest.param("# \xe9", "not UTF-8 text; ", id="another-encoding"),
         ],
     )
     def test_problems_name_the_file(self, tmp_path: Path, text: str, problem: str) -> None:
         path = tmp_path / "placement.yaml"
-        path.write_text(text)
+        path.write_text(text, encoding="latin-1")
         with pytest.raises(ConfigurationError, match=problem) as raised:
             load_configuration(path)
         assert str(path) in str(raised.value)

@@ -139,6 +139,7 @@ def test_a_neighbour_that_never_ran_alone() -> None:
             "'a_b' and 'A-b' both give the name a-b",
             id="one name for two",
         ),
+        pytest.param(f"{HEADING}a,,1\n", ("-n", "A B"), "'A B' is no name of a namespace", id="no namespace"),
         pytest.param(f"{HEADING}a\x1b[31m,,1\nb\n", (), "line 3", id="one that commands terminals"),
     ],
 )

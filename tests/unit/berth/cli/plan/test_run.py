@@ -224,7 +224,7 @@ def test_settings_of_nodes_that_cannot_be_read_are_noted() -> None:
     ("options", "said"),
     [
         ({"strategy": "magic"}, "strategy 'magic' is unknown; choose from"),
-        ({"configuration": ("c.yaml", "profiles: [")}, "c.yaml: not valid YAML"),
+        ({"configuration": ("c.yaml", "profiles: [")}, "c.yaml:1: not valid YAML"),
         ({"configuration": ("c.yaml", "profiles: [{gangs: {}}]")}, "there is no such field; write 'gang'"),
     ],
     ids=["strategy", "configuration syntax", "configuration field"],
