@@ -24,7 +24,7 @@ Planning = Generator[None, None, Outcome]
 """Yields where others may have a turn; returns the outcome. Closed before its end, it gives back what it assumed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JointPlan:
     """The plan of an AppGroup's waiting pods in the making."""
 
@@ -40,6 +40,8 @@ class JointPlan:
     """decisions that are assumed, in this order"""
     cuts: list[VolumeCut] = field(default_factory=list)
     """what plans that could not be carried out have shown"""
+    ahead: bool = True
+    """plan also the pods that a rolling update brings later; False once that has been in the way"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from berth.scheduling.gang.infrastructure import InfrastructureView
     from berth.scheduling.gang.state import InfrastructureState
     from berth.scheduling.planning import JointPlan
-    from berth.scheduling.replicas.result import Plan
 
 JUDGED_IN_COUNTS = frozenset((InterPodAffinity.name, PodTopologySpread.name))
 """Filters whose rules a plan in counts judges itself, beside those of every joint plan."""
@@ -90,19 +89,35 @@ class ReplicaPlanner:
     def place(self, joint: JointPlan, candidates: Sequence[Candidate]) -> Generator[None, None, Unplaced]:
         """Plan candidates together and assume the decisions.
 
+        The pods that a rolling update brings later are planned as well, if all find room and nothing depends on them:
+        they may have the room of those that they replace, which is not free yet.
+
         Args:
             joint: what they are for.
             candidates: waiting pods, all filtered by the cluster as it is, without `JUDGED_IN_COUNTS`.
         """
+        while (unplaced := (yield from self._place(joint, candidates))) is None:
+            joint.ahead = False
+            joint.budget.restart()
+        return unplaced
+
+    def _place(self, joint: JointPlan, candidates: Sequence[Candidate]) -> Generator[None, None, Unplaced | None]:
+        """Plan and assume once; None, and nothing assumed, where the pods that come later are in the way."""
         group, costs, budget = joint.group, joint.costs, joint.budget
 
         def current() -> InfrastructureState:
             return self._view.current(costs, self._cache.bandwidth())
 
-        found = yield from self._ask(joint, candidates, current)
-        if found is None:
+        question = yield from self._pose(joint, candidates, current)
+        if question is None:
             return [candidate.info.pod for candidate in candidates], []
-        question, answer, names = found
+        # Nodes may come and go while it is answered.
+        names = current().infrastructure.names
+        with budget.holding_back() if joint.partial else nullcontext():
+            answer = yield from plan(question.problem, partial=joint.partial, budget=budget)
+        ahead = any(pods.to_come for pods in question.pod_sets)
+        if ahead and not answer.complete:
+            return None
         yield from budget.pause(BEFORE_LONG)
         choosing = Choosing((candidate.info.pod for candidate in candidates), self._cache.state)
         reading = yield from read(question, answer, group, names, budget, choosing.of)
@@ -121,31 +136,16 @@ class ReplicaPlanner:
             limited=limited,
         )
         held = yield from assuming.run(joint.settled)
+        if held and ahead:
+            for decision in joint.settled[first:]:
+                self._cache.forget(decision.pod)
+            del joint.settled[first:]
+            return None
         if held and not joint.partial:
             yield from self._learn(joint, question, held, names, first)
         if held and limited:
             held += yield from self._give_up(joint, first)
         return [candidate.info.pod for candidate in reading.rest], held
-
-    def _ask(
-        self, joint: JointPlan, candidates: Sequence[Candidate], current: Callable[[], InfrastructureState]
-    ) -> Generator[None, None, tuple[Question, Plan, Sequence[str]] | None]:
-        """Put the question and have it answered, with the pods that a rolling update brings later if all find room.
-
-        These may have the room of those that they replace, which is not free yet. Returns also the names of the nodes
-        by slot, as they were when the question was put; None where there is no question.
-        """
-        for ahead in (True, False):
-            question = yield from self._pose(joint, candidates, current, ahead=ahead)
-            if question is None:
-                return None
-            names = current().infrastructure.names
-            with joint.budget.holding_back() if joint.partial else nullcontext():
-                answer = yield from plan(question.problem, partial=joint.partial, budget=joint.budget)
-            if answer.complete or not any(pods.to_come for pods in question.pod_sets):
-                return question, answer, names
-            joint.budget.restart()
-        return None
 
     def _learn(
         self, joint: JointPlan, question: Question, held: Sequence[Decision], names: Sequence[str], first: int
@@ -188,12 +188,7 @@ class ReplicaPlanner:
                 joint.cuts.append(cut)
 
     def _pose(
-        self,
-        joint: JointPlan,
-        candidates: Sequence[Candidate],
-        current: Callable[[], InfrastructureState],
-        *,
-        ahead: bool,
+        self, joint: JointPlan, candidates: Sequence[Candidate], current: Callable[[], InfrastructureState]
     ) -> Generator[None, None, Question | None]:
         """Put the question in turns, and where nodes change meanwhile anew at a stretch; None without time for it.
 
@@ -219,7 +214,7 @@ class ReplicaPlanner:
                         interference=InterferenceLeastSlowdown.of(self._profile).cost_weight,
                         turns=SameNodes(self._cache.state, joint.budget, at_a_stretch=at_a_stretch),
                         cuts=joint.cuts,
-                        ahead=ahead,
+                        ahead=joint.ahead,
                     )
                 )
         return None

@@ -9,9 +9,10 @@ import pytest
 from berth.api.labels import LABEL_WORKLOAD, LABEL_ZONE
 from berth.scheduling.decision import Outcome
 from berth.scheduling.replica_plan import question
+from berth.scheduling.replica_plan.rollout import TEMPLATE_HASH
 from tests.support import builders
 from tests.support.placement import Lab, chain, group_object, where, zoned
-from tests.unit.berth.scheduling.replica_plan.test_rollout import NEW, OLD, replica
+from tests.unit.berth.scheduling.replica_plan.test_rollout import HOST, NEW, OLD, replica
 
 
 def homes(outcome: Outcome) -> list[str]:
@@ -48,6 +49,28 @@ def test_of_many_pods_the_first_are_planned_without_the_last(monkeypatch: pytest
     lab = narrow()
     shop = lab.group(group_object("shop", *chain("a", "b")))
     assert homes(lab.place(shop, replica("a2", NEW), replica("b2", NEW))) == ["near", "near"]
+
+
+def near(key: str, workload: str, **labels: str) -> dict[str, Any]:
+    """Spec of a pod that has to be near one of a workload."""
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {LABEL_WORKLOAD: workload, **labels}}}
+    return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def test_the_first_pods_do_not_depend_on_the_last_ones() -> None:
+    """With those that come later each of the first is near one that it needs, which is not yet there."""
+    nodes = {"z1-0": "1", "z1-1": "2", "z1-2": "2", "z3-1": "2"}
+    lab = Lab([zoned(name, name[:2], "r1" if name[:2] == "z1" else "r2", cpu=cpu) for name, cpu in nodes.items()])
+    old = {"a0": "z1-0", "a1": "z3-1", "b2": "z1-1", "c0": "z1-1", "c2": "z1-1"}
+    lab.see(*(replica(name, OLD, on=node) for name, node in old.items()))
+    shop = lab.group(group_object("shop", *chain("a", "b", "c")))
+    new = {
+        "a": near(LABEL_ZONE, "c", **{TEMPLATE_HASH: NEW}),
+        "b": near(HOST, "c", **{TEMPLATE_HASH: NEW}),
+        "c": near(HOST, "a"),
+    }
+    outcome = lab.place(shop, *(replica(f"{name}9", NEW, spec=spec) for name, spec in new.items()))
+    assert len({*homes(outcome)}) == 1
 
 
 def test_decisions_count_the_pods_that_are_there() -> None:
