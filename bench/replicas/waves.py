@@ -106,6 +106,7 @@ class Cluster:
                 self._come()
             else:
                 about.ready = self.now
+                about.manifest["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
                 self.sync([deployment for deployment in self.deployments if about in deployment.pods])
         self.now = max(self.now, end) if self._events else self.now
 

@@ -295,6 +295,11 @@ class Pod(Struct):
         """True once the pod has ended and holds no resources any more."""
         return self.status.phase in ("Succeeded", "Failed")
 
+    @property
+    def ready(self) -> bool:
+        """Whether its condition says that it serves."""
+        return any(each.type == "Ready" and each.status == "True" for each in self.status.conditions)
+
 
 class NodeSpec(Struct):
     """corev1.NodeSpec."""

@@ -43,6 +43,8 @@ class PodRecord:
     """Number of its socket as its annotation said when it was seen bound, not while it waits."""
     terminating: bool
     """Whether it is being deleted."""
+    ready: bool
+    """Whether it serves."""
     assumed: bool
     """True until a watch event shows it on its node."""
     chosen: Node | None

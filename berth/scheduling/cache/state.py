@@ -205,7 +205,7 @@ class ClusterState:
             if old.assumed and old.node_name == pod.spec.node_name:
                 self.sockets.confirm(uid)
             if self._unchanged(old, pod):
-                old.assumed, old.chosen = False, None
+                old.assumed, old.chosen, old.ready = False, None, pod.ready
                 return
             self._release(old)
         self._place(uid, pod, pod.spec.node_name, assumed=False, seat=seat)
@@ -339,6 +339,7 @@ class ClusterState:
             owner=sys.intern(owner_of(pod)) if policy is not None else "",
             bound_with=stated_socket(pod) if policy is not None and not assumed else None,
             terminating=pod.metadata.deletion_timestamp is not None,
+            ready=pod.ready,
             assumed=assumed,
             chosen=self.nodes.nodes[slot] if assumed and slot is not None else None,
         )

@@ -108,9 +108,10 @@ def pose(
     if carried and not _expressible(infrastructure):
         return None
     limited = enforce_limits and any(edge.max_cost < np.inf for edge in edges)
-    gone = replaced_pods(group, (candidate.info.pod for candidate in candidates), cache)
+    pods_to_place = [candidate.info.pod for candidate in candidates]
+    gone = replaced_pods(group, pods_to_place, cache)
     leaving: Mapping[str, Mapping[int, int]] = {}
-    more = to_come(gone, (candidate.info.pod for candidate in candidates)) if gone and ahead else Counter[str]()
+    more = to_come(group, gone, pods_to_place, cache) if gone and ahead else Counter[str]()
     if more and len(candidates) + more.total() <= MOST_AHEAD:
         pod_sets = with_those_to_come(pod_sets, more)
     if gone:

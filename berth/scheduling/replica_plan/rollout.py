@@ -85,15 +85,29 @@ def _others(group: Group, waiting: Iterable[Pod], state: ClusterState) -> Iterat
             yield workload, deployment, revision
 
 
-def to_come(replaced: Iterable[PodRecord], waiting: Iterable[Pod]) -> Counter[str]:
-    """How many pods a rolling update brings after those that wait, by workload: each pod replaces one.
+def to_come(group: Group, replaced: Iterable[PodRecord], waiting: Sequence[Pod], cache: Cache) -> Counter[str]:
+    """How many pods a rolling update brings after those that wait, by workload: each pod replaces one that serves.
+
+    An old pod goes once a new one is ready, so that new ones that are not yet replace some of those that are there.
+    One that never was ready is there beside as many as there are to be: a rollout that is stuck has such.
 
     Args:
-        replaced: the pods to be replaced.
-        waiting: pods that are to be placed.
+        group: the AppGroup.
+        replaced: its pods that are to be replaced.
+        waiting: pods of it that are to be placed.
+        cache: its placed pods.
     """
-    old = Counter(record.template.labels.get(LABEL_WORKLOAD, "") for record in replaced if not record.terminating)
-    return old - Counter(map(workload_of, waiting))
+    old = Counter(
+        record.template.labels.get(LABEL_WORKLOAD, "") for record in replaced if record.ready and not record.terminating
+    )
+    own = {(whose[0], revision) for whose, revision in map(_revision, waiting) if revision}
+    new = Counter(map(workload_of, waiting))
+    for member in cache.members.placed(group.key) if old else ():
+        record = cache.state.record(member.uid)
+        if record is None or record.ready or record.terminating:
+            continue
+        new[member.workload] += (member.workload, record.template.labels.get(TEMPLATE_HASH, "")) in own
+    return old - new
 
 
 def with_those_to_come(pod_sets: Sequence[Alike], more: Mapping[str, int]) -> list[Alike]:

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from berth.kube.objects import OwnerReference, Pod, Service
+from berth.kube.objects import OwnerReference, Pod, PodCondition, Service
 from berth.network.groups import GroupKey
 from berth.scheduling.configuration import Profile
 from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
-from berth.scheduling.replica_plan.rollout import apart, replaced_pods
+from berth.scheduling.replica_plan.rollout import apart, replaced_pods, to_come
 from tests.support import builders, kinds
 from tests.support.placement import ZONE_COSTS, Lab, both_ways, chain, group_object, member, where, zoned
 from tests.support.stage import Stage
@@ -23,14 +23,22 @@ NEW, OLD = "7d4f", "5c9b"
 
 
 def replica(
-    name: str, revision: str, *, deployment: str = "", on: str = "", kind: str = "ReplicaSet", **more: Any
+    name: str,
+    revision: str,
+    *,
+    deployment: str = "",
+    on: str = "",
+    kind: str = "ReplicaSet",
+    ready: bool = True,
+    **more: Any,
 ) -> Pod:
-    """Pod `a1` of the workload a and its Deployment, with the name that its ReplicaSet gives it."""
+    """Pod `a1` of the workload a and its Deployment, with the name that its ReplicaSet gives it; ready on a node."""
     workload = name[0]
     owner = f"{deployment or workload}-{revision}"
     hashed = {"pod-template-hash": revision} if kind == "ReplicaSet" else {}
     pod = member(f"{owner}-"[:58] + name, workload, on=on, labels=hashed, cpu="500m", **more)
     pod.metadata.owner_references = [OwnerReference(kind=kind, name=owner, uid=owner, controller=True)]
+    pod.status.conditions = [PodCondition(type="Ready", status="True" if on and ready else "False")]
     return pod
 
 
@@ -71,6 +79,34 @@ def gone(pods: list[Pod], *waiting: Pod) -> set[str]:
 )
 def test_who_is_replaced(pods: list[Pod], waiting: Pod, found: set[str]) -> None:
     assert gone(pods, waiting) == found
+
+
+OLD_PODS = [replica(f"a{n}", OLD, on="n0") for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("pods", "waiting", "count"),
+    [
+        pytest.param([], [replica("a5", NEW)], 3, id="the first one"),
+        pytest.param([], [replica(f"a{n}", NEW) for n in range(5, 9)], 0, id="all at once"),
+        pytest.param([replica("a5", NEW, on="n1", ready=False)], [replica("a6", NEW)], 2, id="one that came before"),
+        pytest.param([replica("a5", NEW, on="n1")], [replica("a6", NEW)], 3, id="one is ready, its old pod is to go"),
+        pytest.param(
+            [replica("a5", NEW, on="n1", ready=False), replica("a5", NEW, on="n1")],
+            [replica("a6", NEW)],
+            3,
+            id="one has become ready",
+        ),
+        pytest.param([replica("a5", "stuck", on="n1", ready=False)], [replica("a6", NEW)], 3, id="stuck before"),
+        pytest.param([replica("b5", NEW, on="n1", ready=False)], [replica("a6", NEW)], 3, id="another workload"),
+    ],
+)
+def test_how_many_pods_a_rollout_still_brings(pods: list[Pod], waiting: list[Pod], count: int) -> None:
+    lab = Lab([zoned("n0"), zoned("n1")])
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    lab.see(*OLD_PODS, *pods, *waiting)
+    replaced = replaced_pods(shop, waiting, lab.cache)
+    assert to_come(shop, replaced, waiting, lab.cache).total() == count
 
 
 def test_what_waits_itself_is_not_replaced() -> None:

@@ -73,6 +73,15 @@ def test_the_first_pods_do_not_depend_on_the_last_ones() -> None:
     assert len({*homes(outcome)}) == 1
 
 
+def test_what_came_before_and_is_not_ready_yet_replaces_as_well() -> None:
+    """Both pairs of a surge of two: with one more of each to come, the second would be spread over two zones."""
+    lab = Lab([zoned(f"{zone}-{n}", zone, cpu="4") for zone in ("z1", "z2") for n in range(2)])
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    lab.see(*(replica(f"{name}{n}", OLD, on=f"z1-{n}") for name in "ab" for n in range(2)))
+    found = [home for n in (2, 3) for home in homes(lab.place(shop, replica(f"a{n}", NEW), replica(f"b{n}", NEW)))]
+    assert len({home[:2] for home in found}) == 1
+
+
 def test_decisions_count_the_pods_that_are_there() -> None:
     lab = narrow()
     shop = lab.group(group_object("shop", *chain("a", "b")))
