@@ -69,8 +69,14 @@ def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[Po
 
 
 def replaces_others(group: Group, waiting: Iterable[Pod], state: ClusterState) -> bool:
-    """Whether some of these pods replace placed ones, or look like it: their workload has pods of another revision."""
-    return next(_others(group, waiting, state), None) is not None
+    """Whether pods of several Deployments may be about to be replaced, by these and by others that come soon.
+
+    Some of these pods replace placed ones, or look like it, as their workload has pods of another revision; and another
+    workload has pods of a Deployment.
+    """
+    rolled = {workload for workload, *_ in _others(group, waiting, state)}
+    others = (name for name, pods in member_pods(group, state) if pods.labels.get(TEMPLATE_HASH))
+    return bool(rolled) and len(rolled.union(others)) > 1
 
 
 def _others(group: Group, waiting: Iterable[Pod], state: ClusterState) -> Iterator[tuple[str, str, str]]:
