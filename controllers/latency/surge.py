@@ -68,7 +68,10 @@ def scaling(
     elif surge.seen or replicas != surge.previous:
         return Scaling(None, taken_over=moves > 0)
     elif refused and surge.replicas + moves == replicas:
-        return Scaling(None)  # the move that it was for was given up
+        # The move that it was for was given up, or another takes what was to go.
+        surge = surge.model_copy(update={"wanted": replicas, "seen": True})
+    elif refused and not moves and wanted == replicas:
+        return Scaling(None)  # the users that it was for have gone
     else:
         return Scaling(surge, write=(surge.previous, surge.wanted))
     base = surge.replicas

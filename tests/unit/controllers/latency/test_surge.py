@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from berth.api.latencypolicy import Surge
@@ -99,25 +99,47 @@ def test_nobody_leaves_where_nobody_may() -> None:
     assert scaling(None, 0, 3, settled=True, wanted=2) == Scaling(None)
 
 
+@pytest.mark.parametrize(
+    ("remembered", "moves", "wanted", "found"),
+    [
+        pytest.param(surge(3, 3, 4), 1, None, Scaling(surge(3, 3, 4), (3, 4)), id="it is tried while it is wanted"),
+        pytest.param(surge(3, 3, 4), 0, None, Scaling(None), id="its move was given up"),
+        pytest.param(surge(2, 3, 4), 1, None, Scaling(surge(2, 3, 3, seen=True)), id="one of two moves was given up"),
+        pytest.param(surge(2, 3, 2), 0, None, Scaling(surge(2, 3, 2), (3, 2)), id="the one too many is to go"),
+        pytest.param(surge(2, 3, 2), 1, None, Scaling(surge(2, 3, 3, seen=True)), id="another move takes it"),
+        pytest.param(surge(4, 3, 4), 0, 4, Scaling(surge(4, 3, 4), (3, 4)), id="users need more"),
+        pytest.param(surge(4, 3, 4), 0, 3, Scaling(None), id="users have gone meanwhile"),
+    ],
+)
+def test_a_number_that_was_refused(remembered: Surge, moves: int, wanted: int | None, found: Scaling) -> None:
+    """Of a Deployment that says three."""
+    assert scaling(remembered, moves, 3, settled=True, wanted=wanted, refused=True) == found
+
+
 @given(
     replicas=st.integers(1, 5),
-    steps=st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans(), st.booleans()), max_size=30),
+    steps=st.lists(
+        st.tuples(st.integers(0, 3), st.booleans(), st.booleans(), st.sampled_from(["done", "lost", "refused"])),
+        max_size=30,
+    ),
 )
+@example(replicas=2, steps=[(1, True, True, "done"), (2, True, True, "refused"), (1, True, True, "done")])
 def test_whatever_is_lost_the_number_is_as_before_in_the_end(
-    replicas: int, steps: list[tuple[int, bool, bool, bool]]
+    replicas: int, steps: list[tuple[int, bool, bool, str]]
 ) -> None:
-    """Moves begin and end, the process dies before or after its write, and what it was to write is lost or not."""
+    """Moves begin and end, the process dies before or after its write, and that is made, lost or refused."""
     remembered: Surge | None = None
-    deployment = replicas
-    for moves, settled, told, written in [*steps, *[(0, True, True, True)] * 6]:
-        found = scaling(remembered, moves, deployment, settled=settled)
+    deployment, refused = replicas, False
+    for moves, settled, told, written in [*steps, *[(0, True, True, "done")] * 6]:
+        found = scaling(remembered, moves, deployment, settled=settled, refused=refused)
         assert not found.taken_over
         if not told:
             continue
         remembered = found.surge
-        if found.write is not None and written:
+        if found.write is not None and written != "lost":
             assert deployment == found.write[0]
-            deployment = found.write[1]
+            refused = written == "refused"
+            deployment = deployment if refused else found.write[1]
         assert replicas <= deployment <= replicas + 3
     assert (deployment, remembered) == (replicas, None)
 
