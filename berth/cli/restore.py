@@ -40,7 +40,11 @@ def restore(
     Exit status: 0 all have their CPUs back or have ended, 1 some are still in the journal, 2 the journal or the cgroups
     cannot be used.
     """
-    if not journal.exists():
+    try:
+        there = journal.exists()
+    except OSError as error:  # its name is too long, or only root may look
+        fail(f"berth-agent restore: --journal {journal}: {str(error.strerror).lower()}; name a directory, as root")
+    if not there:
         # Opening would make it, and say of a directory that was mistyped that nothing is pinned.
         if journal != DIRECTORY:
             fail(f"berth-agent restore: --journal {journal}: no such directory; name the agent's --pinning-journal")

@@ -4,6 +4,7 @@ tests of pinning.
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -55,6 +56,29 @@ def test_a_directory_that_is_not_there_is_not_taken_for_one_without_pins(tmp_pat
     assert (answer.exit_code, answer.stdout) == (2, "")
     assert f"--journal {tmp_path}/journal: no such directory; name the agent's" in answer.stderr
     assert not (tmp_path / "journal").exists()
+
+
+@pytest.mark.parametrize(
+    ("problem", "text"),
+    [
+        pytest.param(OSError(errno.ENAMETOOLONG, "File name too long"), "file name too long", id="too long"),
+        pytest.param(PermissionError(errno.EACCES, "Permission denied"), "permission denied", id="not root"),
+    ],
+)
+def test_a_directory_that_cannot_be_looked_for(
+    tmp_path: Path, cgroups: Path, monkeypatch: pytest.MonkeyPatch, problem: OSError, text: str
+) -> None:
+    stat = Path.stat
+
+    def refuse(path: Path, **options: Any) -> Any:
+        if path.name == "journal":
+            raise problem
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    answer = run(tmp_path, cgroups)
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert text in answer.stderr.lower()
 
 
 def test_a_node_on_which_no_agent_has_pinned(tmp_path: Path, cgroups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
