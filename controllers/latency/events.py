@@ -6,7 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from berth.api.conditions import Condition, ConditionUpdate, find_condition
-from berth.api.latencypolicy import API_VERSION, CONDITION_WORKING, KIND, LatencyPolicy, Move, Outcome, Surge
+from berth.api.latencypolicy import (
+    API_VERSION,
+    CONDITION_WORKING,
+    KIND,
+    LatencyPolicy,
+    LatencyPolicyStatus,
+    Move,
+    Outcome,
+    Surge,
+)
 from berth.api.text import counted
 from berth.kube.events import Note, Reference
 from berth.scheduling.latency.moves import OPEN
@@ -20,6 +29,22 @@ def about(policy: LatencyPolicy) -> Reference:
     """Return what Events about a policy refer to."""
     metadata = policy.metadata
     return Reference(API_VERSION, KIND, metadata.namespace, metadata.name, metadata.uid)
+
+
+def news(
+    policy: LatencyPolicy, status: LatencyPolicyStatus, updates: Iterable[ConditionUpdate], why: Mapping[str, str]
+) -> list[Note]:
+    """Return what is new in a status.
+
+    Args:
+        policy: the policy, with its status before.
+        status: its status now.
+        updates: its conditions now.
+        why: why moves were given up, by the names of their pods.
+    """
+    reference, before = about(policy), policy.status
+    found = [note for each in updates for note in condition_changed(reference, before.conditions, each)]
+    return [*found, *move_news(reference, before.moves, status.moves, why)]
 
 
 def move_news(

@@ -49,7 +49,7 @@ from controllers.latency.places import Places
 from controllers.latency.policies import Policies, target_of
 from controllers.latency.scaler import AGAIN, Scaler
 from controllers.latency.surge import Scaling, let_down, scaling
-from controllers.latency.workloads import Workloads, limits_of_pods
+from controllers.latency.workloads import Obstacle, Workloads, left_over, limits_of_pods
 
 log = structlog.get_logger(__name__)
 
@@ -161,7 +161,8 @@ class Reconciler:
 
     async def _reconcile(self, key: str, policy: LatencyPolicy) -> None:
         # What one of another name raised is let down first: it would count as what there should be.
-        left = CONFLICT_DELAY if self._policies.has_left(target_of(policy)) else self._rests.get(key, 0.0) - monotonic()
+        waits = self._policies.has_left(target_of(policy)) and self._left(policy) is None
+        left = CONFLICT_DELAY if waits else self._rests.get(key, 0.0) - monotonic()
         if left > 0:
             self._queue.add(key, delay=left)
             return
@@ -185,26 +186,36 @@ class Reconciler:
             else:
                 await self._write(key, policy, status)
                 metrics.count_moves(policy.status.moves, status.moves)
-                for note in (*decided.notes, *self._news(policy, status, decided)):
+                for note in (*decided.notes, *events.news(policy, status, decided.updates, decided.why)):
                     self._recorder.record(note)
         await self._act(key, policy, decided)
 
     async def _decide(self, key: str, policy: LatencyPolicy, now: datetime) -> _Decided | None:
         """Return what follows for a policy; None where something else is wanted by then, or of something else."""
         deployment, looked = self._workloads.deployment(target_of(policy)), self._looked(key)
-        obstacle, limits = self._workloads.obstacle(policy, self._policies), limits_of_pods(policy, deployment)
+        left, limits = self._left(policy), limits_of_pods(policy, deployment)
+        obstacle = left or self._workloads.obstacle(policy, self._policies)
         if obstacle is not None or deployment is None:
             status = without_users(given_up(as_of(policy.status, now)))
             found = self._scaling(key, status, deployment, now) if deployment is not None else Scaling(None)
             status = status.model_copy(update={"surge": found.surge, "annotated_limits": limits})
             why = {move.pod: obstacle.message for move in moves.open_moves(policy.status)} if obstacle else {}
-            return _Decided(status, conditions.obstructed(obstacle) if obstacle else [], scaling=found, why=why)
+            updates = conditions.obstructed(obstacle) if obstacle else []
+            again = now + timedelta(seconds=AGAIN) if left is not None else None
+            return _Decided(status, updates, scaling=found, look_again=again, why=why)
         policy = policy.model_copy(update={"spec": with_limits(policy.spec, limits)})
         chosen = await self._deciding.choose(key, policy, self._scaler.replicas(deployment), now)
         begun = thread_time()
         decided = self._follow(key, policy, chosen, limits, now) if looked == self._looked(key) else None
         self._rests[key] = monotonic() + rest_after(chosen.seconds + thread_time() - begun)
         return decided
+
+    def _left(self, policy: LatencyPolicy) -> Obstacle | None:
+        """Return why what a policy that is gone raised is not let down; None: there is none, or it has to wait."""
+        target = target_of(policy)
+        deployment = self._workloads.deployment(target)
+        refusal = self._scaler.refusal(deployment) if deployment is not None else ""
+        return left_over(deployment, refusal) if deployment and refusal and self._policies.has_left(target) else None
 
     def _looked(self, key: str) -> tuple[object, ...]:
         """What a decision is about: where it is another by the time that it is made, nothing follows from it."""
@@ -387,13 +398,3 @@ class Reconciler:
         self._rests.pop(key, None)
         metrics.forget(key)
         return True
-
-    def _news(self, policy: LatencyPolicy, status: LatencyPolicyStatus, decided: _Decided) -> list[Note]:
-        reference = events.about(policy)
-        found = [
-            note
-            for each in decided.updates
-            for note in events.condition_changed(reference, policy.status.conditions, each)
-        ]
-        news = events.move_news(reference, policy.status.moves, status.moves, decided.why)
-        return [*found, *news]

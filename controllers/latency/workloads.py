@@ -123,6 +123,15 @@ class Workloads:
             del self._pods[target]
 
 
+def left_over(deployment: Deployment, refusal: str) -> Obstacle:
+    """Return what a policy waits for where one that is gone has raised the number of replicas; `refusal`: it stays."""
+    message = (
+        f"a LatencyPolicy that is gone has raised the number of replicas of Deployment {deployment.metadata.name}, "
+        f"which has to be set back first; {refusal}; allow that, or set the number by hand"
+    )
+    return Obstacle("ReplicasLeft", message)
+
+
 def limits_of_pods(policy: LatencyPolicy, deployment: Deployment | None) -> AnnotatedLimits | None:
     """Return the limits that annotations of a workload's pods state; none where they cannot be read, an obstacle."""
     if deployment is None:

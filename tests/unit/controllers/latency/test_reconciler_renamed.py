@@ -9,7 +9,10 @@ import pytest
 
 from berth.api.latency_exchange import UserRoundTrips
 from berth.api.latencypolicy import API_VERSION, KIND
+from berth.kube.errors import ApiError
 from controllers.latency.reconciler import CONFLICT_DELAY, SETTLED_AFTER
+from controllers.latency.scaler import AGAIN
+from tests.support.api_server import Answer, refusal
 from tests.unit.controllers.latency.test_reconciler import FAR, KEY, NEAR, Stand, moving, pod, refused, running, stand
 from tests.unit.controllers.latency.test_workloads import policy
 
@@ -61,3 +64,29 @@ async def test_it_waits_for_no_policy_of_another_workload(stand: Stand, delays: 
     rename(stand, targetRef={"name": "db"})
     assert await stand.reconciler.reconcile(RENAMED)
     assert [kind for kind, _ in stand.writes] == ["status"]
+
+
+async def test_who_wonders_is_told_where_nothing_may_be_let_down(
+    stand: Stand, refused: dict[str, Answer], delays: list[tuple[str, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would wait for ever without a word."""
+    monkeypatch.setattr(stand.reconciler._scaler, "_clock", stand.clock)
+    refused["scale"] = refusal(403, "Forbidden")
+    stand.wants(moving(seen=True))
+    stand.workloads.deployment_changed(None, running(2))
+    rename(stand)
+    with pytest.raises(ApiError):
+        await stand.reconciler.reconcile(KEY)
+    assert await stand.reconciler.reconcile(RENAMED)
+    found = stand.policies.get(RENAMED)
+    assert found is not None
+    [told] = [each for each in found.status.conditions if each.type == "Working"]
+    assert (told.reason, found.status.surge) == ("ReplicasLeft", None)
+    assert "the number of replicas may not be set: words" in told.message
+    [(key, delay)] = delays
+    assert (key, delay) == (RENAMED, pytest.approx(AGAIN, abs=1))
+    refused.clear()
+    stand.clock.advance(AGAIN)
+    assert not await stand.reconciler.reconcile(KEY)
+    assert await stand.reconciler.reconcile(RENAMED)
+    assert [kind for kind, _ in stand.writes] == ["scale", "status", "scale", "status", "scale"], "it goes on"
