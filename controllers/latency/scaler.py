@@ -25,6 +25,7 @@ class _Scale(Struct):
 
 
 class _Refusal(NamedTuple):
+    replicas: int
     error: ApiError
     until: float
 
@@ -40,9 +41,15 @@ class Scaler:
         self._refused: dict[str, _Refusal] = {}
 
     def refusal(self, deployment: Deployment) -> str:
-        """Return why the number was not to be set when that was tried last; empty: it was, or nobody tried."""
-        found = self._refused.get(deployment.metadata.uid)
+        """Return why the number was not to be set when that was tried last; empty: somebody has, or nobody tried."""
+        found = self._last_refusal(deployment)
         return f"the number of replicas may not be set: {found.error.message}" if found is not None else ""
+
+    def _last_refusal(self, deployment: Deployment) -> _Refusal | None:
+        found = self._refused.get(deployment.metadata.uid)
+        if found is not None and found.replicas != self.replicas(deployment):
+            return None  # somebody has set the number since
+        return found
 
     def replicas(self, deployment: Deployment) -> int:
         """Return the number of replicas, as written last if the Deployment is of a time before that."""
@@ -61,7 +68,7 @@ class Scaler:
         metadata = deployment.metadata
         if self.replicas(deployment) != before:
             return False
-        refused = self._refused.get(metadata.uid)
+        refused = self._last_refusal(deployment)
         if refused is not None and self._clock() < refused.until:
             raise refused.error.with_traceback(None)
         version, _ = self._written.get(metadata.uid, (version_number(metadata.resource_version), before))
@@ -75,7 +82,7 @@ class Scaler:
             if error.conflict or error.says_gone(DEPLOYMENTS.plural, metadata.name):
                 return False
             if error.status in REFUSED:
-                self._refused[metadata.uid] = _Refusal(error, self._clock() + AGAIN)
+                self._refused[metadata.uid] = _Refusal(before, error, self._clock() + AGAIN)
             raise
         self._refused.pop(metadata.uid, None)
         written = msgspec.json.decode(answer, type=_Scale).metadata.resource_version

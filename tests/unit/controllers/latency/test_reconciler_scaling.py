@@ -88,3 +88,16 @@ async def test_trouble_on_the_way_is_no_refusal(stand: Stand, refused: dict[str,
     with pytest.raises(Exception, match="503"):
         await one_pass(stand)
     assert not stand.reconciler._scaler.refusal(running(1))
+
+
+async def test_a_number_that_somebody_sets_makes_a_refusal_old_news(stand: Stand, refused: dict[str, Answer]) -> None:
+    """What was refused was another number: pods that are awaited now are not kept by that."""
+    refused["scale"] = refusal(403, "Forbidden")
+    stand.wants()
+    stand.measured(a=FAR, b=NEAR)
+    await one_pass(stand)
+    scaler = stand.reconciler._scaler
+    assert scaler.refusal(running(1))
+    assert not scaler.refusal(running(3))
+    refused.clear()
+    assert await scaler.scale(running(3), 3, 4), "it need not wait"
