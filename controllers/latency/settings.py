@@ -32,9 +32,11 @@ class LatencySettings(ComponentSettings):
     @classmethod
     def _address(cls, text: str) -> str:
         try:
-            ip_address(text)
-        except ValueError as error:
-            raise ValueError("write an IP address, as of the pod's status.podIP") from error
+            leads_nowhere = ip_address(text).is_unspecified
+        except ValueError:
+            leads_nowhere = True
+        if leads_nowhere:
+            raise ValueError("write an IP address, as of the pod's status.podIP")
         return text
 
     @field_validator("never_probe")

@@ -56,6 +56,8 @@ def test_networks_that_are_never_probed(text: str, networks: list[str]) -> None:
     [
         pytest.param("--latency-never-probe", "10.96.0.0/40", "write networks such as 10.96.0.0/12", id="no network"),
         pytest.param("--latency-address", "berth.example", "write an IP address", id="a name for an address"),
+        pytest.param("--latency-address", "0.0.0.0", "write an IP address", id="every address"),
+        pytest.param("--latency-address", "::", "write an IP address", id="every address, of IPv6"),
     ],
 )
 def test_what_is_no_address_is_refused_with_its_option(option: str, value: str, remedy: str) -> None:
