@@ -128,6 +128,9 @@ class Endpoint:
 
 
 async def _read(request: web.Request, decoder: msgspec.json.Decoder[M]) -> M:
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        metrics.MESSAGES.labels("unreadable").inc()
+        raise web.HTTPUnsupportedMediaType(text="what is compressed is not read; leave out Content-Encoding\n")
     try:
         return decoder.decode(await request.read())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -6,6 +6,7 @@ That a real API server's tokens are told from others is in tests/integration/tes
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import ssl
 import tracemalloc
@@ -85,10 +86,12 @@ class Stand:
     session: aiohttp.ClientSession
     context: ssl.SSLContext
 
-    async def post(self, path: str, message: Any, token: str | None = "default/web-1/a") -> tuple[int, Any, Any]:
+    async def post(
+        self, path: str, message: Any, token: str | None = "default/web-1/a", **more: str
+    ) -> tuple[int, Any, Any]:
         """Status, headers and body of the answer."""
         body = message if isinstance(message, bytes) else msgspec.json.encode(message)
-        headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        headers = ({"Authorization": f"Bearer {token}"} if token is not None else {}) | more
         async with self.session.post(
             self.url + path, data=body, headers=headers, ssl=self.context, server_hostname=exchange.SERVER_NAME
         ) as answer:
@@ -199,6 +202,13 @@ async def test_what_is_not_let_through(
     assert words in body
     assert ("Retry-After" in headers) == (status == 503)
     assert (stand.desk.told, stand.desk.found) == ([], [])
+
+
+async def test_what_is_compressed_is_refused_in_words(stand: Stand) -> None:
+    sent = gzip.compress(msgspec.json.encode(TOLD))
+    status, _, body = await stand.post(ROUND_TRIPS, sent, **{"Content-Encoding": "gzip"})
+    assert (status, stand.desk.told) == (415, [])
+    assert b"leave out Content-Encoding" in body
 
 
 async def test_who_says_too_much_is_asked_to_come_later(stand: Stand) -> None:
