@@ -234,7 +234,7 @@ class TestBrokenWatches:
     async def test_bookmarks_move_the_version(self, own_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
         """Other namespaces change, ours does not: without bookmarks its version would grow old."""
         # The server sends one every minute and one shortly before the end of a watch.
-        monkeypatch.setattr("berth.kube.reflector.random.randint", lambda *_: 5)
+        monkeypatch.setattr("berth.kube.reflector.jitter", lambda *_: 5.0)
         async with client_of(own_cluster) as client:
             quiet, busy = await make_namespace(client, "quiet"), await make_namespace(client, "busy")
             await make(client, quiet, "a")
