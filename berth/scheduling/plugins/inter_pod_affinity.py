@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from berth.scheduling.cache.domains import domain_sums, nodes_sharing
 from berth.scheduling.framework.plugin import MAX_SCORE, FilterPlugin, RejectedNodes, ScorePlugin
@@ -123,7 +124,8 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
             nodes = sharing if nodes is None else nodes | sharing
         return nodes
 
-    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002 - the same for all
+    @override
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """Sum of signed weights per node; no opinion when no term on either side matches."""
         info, state = cycle.pod, cycle.cluster
         total = np.zeros(state.size, dtype=np.int64)

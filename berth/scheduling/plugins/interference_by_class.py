@@ -9,6 +9,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 import numpy as np
+from typing_extensions import override
 
 from berth.kube.owners import owner_of
 from berth.scheduling.framework.plugin import MAX_SCORE, ScorePlugin, percentages
@@ -50,7 +51,8 @@ class ByClass(ScorePlugin):
     def judge(self, newcomer: InterferenceClass, arrangement: Arrangement) -> float:
         """How good a node is, 0 to 1, by the classes on each of its sockets and of pods that are on none."""
 
-    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002 - known by kind of node
+    @override
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """The choice's score in percent."""
         cluster = cycle.cluster
         if not cluster.sockets.active:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from typing_extensions import override
 
 from berth.network.limits import nodes_beyond_limits
 from berth.network.peers import cost_towards
@@ -60,7 +61,8 @@ class NetworkOverhead(FilterPlugin, CostPlugin):
         """Summed network cost of the edges; nothing is charged without any."""
         return cycle.once(self.name, lambda: _summed(cycle, lambda model: model.location_cost))
 
-    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002 - the same for all nodes
+    @override
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """The same over the costs that scores read."""
         return _summed(cycle, lambda model: model.score_cost)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes, ScorePlugin, scaled_to_greatest
 from berth.scheduling.replicas.problem import SOFT_RULE
@@ -34,7 +35,8 @@ class NodeAffinity(FilterPlugin, ScorePlugin):
             return ()
         return (RejectedNodes(REASON, ~cycle.cluster.selection.affinity(template)),)
 
-    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002
+    @override
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """Sum of the weights of matching terms; no opinion on pods without preferred terms."""
         terms = cycle.pod.template.preferred_affinity
         if not terms:

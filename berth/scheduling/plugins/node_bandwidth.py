@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from berth.api.labels import RESOURCE_BANDWIDTH
 from berth.scheduling.cache.node_changes import NodePart
@@ -43,7 +44,8 @@ class NodeBandwidth(FilterPlugin, ScorePlugin):
         free = exact.bandwidth_free if cycle.names_nodes else exact.bandwidth_free - exact.bandwidth_kept
         return (RejectedNodes(LINK_TAKEN_BY_CALLS, exact.limited & (free < request)),)
 
-    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002 - the same for all nodes
+    @override
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """Share of the link that stays free with the pod's request and calls, in percent; 100 where there is no limit.
 
         No opinion on pods that need no bandwidth.

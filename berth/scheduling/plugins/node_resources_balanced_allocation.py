@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from berth.scheduling.framework.plugin import MAX_SCORE, ScorePlugin, percentages
 from berth.scheduling.plugins.node_resources_fit import SCORED_RESOURCES, resource_amounts
@@ -30,7 +31,8 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
         """``resources`` names the resources that count."""
         self.resources = tuple(resources)
 
-    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:  # noqa: ARG002
+    @override
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats | None:
         """50 to 100 per node; no opinion on pods that request none of the resources."""
         amounts = [a for name in self.resources if (a := resource_amounts(name, cycle, defaults=False)) is not None]
         if not any(request for _, _, request in amounts):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes, ScorePlugin, percentages
 from berth.scheduling.framework.reasons import NODE_RESOURCES_FIT, insufficient
@@ -56,7 +57,8 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
                 found.append(RejectedNodes(insufficient(name), short))
         return found
 
-    def score(self, cycle: CycleState, feasible: Bools) -> Floats:  # noqa: ARG002
+    @override
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats:
         """Mean over the resources, by weight, of (allocatable - requested) * 100 / allocatable; 0 when over-full."""
         size = cycle.cluster.size
         total, weights = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from berth.scheduling.cache.selection import tolerated
 from berth.scheduling.framework.plugin import FilterPlugin, RejectedNodes, ScorePlugin, scaled_to_greatest
@@ -30,7 +31,8 @@ class TaintToleration(FilterPlugin, ScorePlugin):
         """Nodes with untolerated taints."""
         return (RejectedNodes(REASON, ~cycle.cluster.selection.tolerated(cycle.pod.template)),)
 
-    def score(self, cycle: CycleState, feasible: Bools) -> Floats:  # noqa: ARG002
+    @override
+    def score(self, cycle: CycleState, feasible: Bools) -> Floats:
         """Number of untolerated soft taints on each node."""
         nodes = cycle.cluster.nodes
         tolerations = [t for t in cycle.pod.template.tolerations if t.effect in ("", "PreferNoSchedule")]

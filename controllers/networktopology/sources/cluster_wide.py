@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from typing_extensions import override
+
 from berth.api.networktopology import NetworkTopology
 from controllers.networktopology.sources.base import Source, Surroundings, TopologyKey
 
@@ -19,7 +21,8 @@ class ClusterWideSource(Source):
         self._served: set[TopologyKey] = set()
 
     @classmethod
-    def named_by(cls, topology: NetworkTopology) -> bool:  # noqa: ARG003 - whatever it says
+    @override
+    def named_by(cls, topology: NetworkTopology) -> bool:
         """Every NetworkTopology may be served."""
         return True
 

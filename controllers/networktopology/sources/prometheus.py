@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import ClassVar, Final
 
 import structlog
+from typing_extensions import override
 
 from berth.api.conditions import ConditionUpdate
 from berth.api.labels import WEIGHTS_NETPERF
@@ -73,7 +74,8 @@ class Prometheus(ClusterWideSource):
         self._clock = SteadyClock()
 
     @classmethod
-    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:  # noqa: ARG003
+    @override
+    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:
         """Return that there is none: manifests name no server."""
         return Reading(SourceState.MISSING, NAME)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
+from typing_extensions import override
+
 from berth.api.conditions import ConditionUpdate
 from berth.api.labels import LABEL_REGION, LABEL_SEGMENT, LABEL_ZONE, WEIGHTS_USER_DEFINED
 from berth.api.networktopology import SOURCE_STATED, Cost, NetworkTopology, iter_costs
@@ -34,16 +36,19 @@ class UserDefined(Source):
     choice: ClassVar[str] = SOURCE_STATED
 
     @classmethod
-    def named_by(cls, topology: NetworkTopology) -> bool:  # noqa: ARG003
+    @override
+    def named_by(cls, topology: NetworkTopology) -> bool:
         """Every spec may state costs."""
         return True
 
     @classmethod
-    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:  # noqa: ARG003
+    @override
+    def reading(cls, topology: NetworkTopology, places: Places, published: Published) -> Reading:
         """Return the stated costs."""
         return read_stated(topology, places.region_of)
 
-    def availability(self, reading: Reading, instead: str) -> ConditionUpdate:  # noqa: ARG002
+    @override
+    def availability(self, reading: Reading, instead: str) -> ConditionUpdate:
         """Return the condition SourceAvailable of a spec that names no measurements."""
         if reading.stated is None:
             text = "The spec names no measurements and UserDefined states no cost; name a ConfigMap or state costs"
