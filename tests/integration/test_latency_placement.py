@@ -86,8 +86,8 @@ def test_a_placement_controller_that_begins_anew_in_between_puts_it_there_too(
             before = len(proxy.bindings)
             proxy.release(listing)
             stand.wait_settled("c")
+            assert next(each.node for each in proxy.bindings[before:]) == stand.stage.node("c")
             eventually(stand.outcomes, accept=["Confirmed"].__eq__, what="gain")
-        assert next(each.node for each in proxy.bindings[before:]) == stand.stage.node("c")
 
 
 @pytest.mark.usefixtures("latency_process")
