@@ -55,10 +55,10 @@ Version = Annotated[
 """The option that every program has."""
 
 
-def fail(message: str) -> NoReturn:
-    """Say what is wrong and end with 2."""
+def fail(message: str, *, status: int = BAD_INPUT) -> NoReturn:
+    """Say what is wrong and end with this exit status."""
     typer.echo(printable(message), err=True)
-    raise typer.Exit(BAD_INPUT)
+    raise typer.Exit(status)
 
 
 def namespace_problem(namespace: str) -> str:

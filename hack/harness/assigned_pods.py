@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from berth.api.labels import LABEL_INTERFERENCE_CLASS
@@ -21,12 +22,19 @@ APP = "pinned"
 
 
 def start(
-    cluster: LocalCluster, sockets: Mapping[str, int], *, letter: str = "B", manager: str = "kubectl"
+    cluster: LocalCluster,
+    sockets: Mapping[str, int],
+    *,
+    letter: str = "B",
+    manager: str = "kubectl",
+    resources: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Make pods of a class, by name and socket, that are assigned by a field manager; UIDs of all by name."""
+    """Make pods of a class, by name and socket, that are assigned by a field manager; UIDs of all by name.
+
+    `resources` is what the containers of some state, by the pod's name.
+    """
     container = {"name": "main", "image": PAUSE_IMAGE, "imagePullPolicy": "Never"}
     spec = {
-        "containers": [container],
         "schedulingGates": [{"name": "assigned"}],
         "terminationGracePeriodSeconds": 0,
         "tolerations": [{"operator": "Exists"}],
@@ -36,7 +44,7 @@ def start(
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": name, "labels": {LABEL_INTERFERENCE_CLASS: letter, "app": APP}},
-            "spec": spec,
+            "spec": spec | {"containers": [container | {"resources": resources.get(name, {})}]},
         }
         for name in sockets
     ]

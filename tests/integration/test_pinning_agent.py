@@ -179,7 +179,8 @@ async def test_what_a_dead_agent_has_left_is_given_back_by_hand(node: Stand) -> 
     mount.symlink_to(MOUNT)
     agent = node.agent(cgroups=mount)
     on(web, OTHER)
-    options = [f"--journal={node.directory / 'journal'}", f"--runtime={node.daemon.socket}"]
+    options = [f"--{each}={node.directory / each}" for each in ("journal", "kubelet")]
+    options.append(f"--runtime={node.daemon.socket}")
     answer = restore(*options)
     assert answer.returncode == 2
     assert "another process pins by this journal; stop the agent of this node first" in answer.stderr

@@ -110,6 +110,18 @@ async def test_what_is_pinned_is_given_back(node: Rounds, plane: ApiServer) -> N
     assert web.cpus == ALL
 
 
+async def test_what_the_kubelet_has_come_to_manage_is_left_as_it_is(node: Rounds, plane: ApiServer) -> None:
+    """Its state is another at once, and the agent may end before its next look."""
+    web = node.container(0)
+    state = node.directory / "kubelet" / "cpu_manager_state"
+    async with running(plane, node):
+        await has(node, ONE)
+        state.write_text(json.dumps({"policyName": "static"}))
+    assert web.cpus == ONE
+    node.agent()
+    assert node.journal.entries.keys() == {web.id}
+
+
 async def test_a_write_to_a_cgroup_that_is_under_way_is_waited_for(
     node: Rounds, plane: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,7 +157,8 @@ async def test_what_a_hanging_runtime_sets_after_the_agent_has_ended_is_given_ba
     # While the runtime says nothing, the container with the pod's namespaces is pinned and given back with the others.
     record = next(each for each in agent.records("CPUs not restored") if each["container"].startswith("container c0 "))
     assert "stays in the journal until the runtime, which may set again those that were pinned" in record["problem"]
-    options = [f"--journal={node.directory / 'journal'}", f"--runtime={node.daemon.socket}"]
+    options = [f"--{each}={node.directory / each}" for each in ("journal", "kubelet")]
+    options.append(f"--runtime={node.daemon.socket}")
     answer = restore(*options)
     assert answer.returncode == 0
     assert f"{record['container']}: restored\n" in answer.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from grpclib.exceptions import GRPCError
 from agents.node.pinning.hierarchy import Hierarchy
 from agents.node.pinning.journal import Journal
 from agents.node.pinning.pinner import GIVE_BACK_SECONDS
+from agents.node.pinning.restore import Leave
 from berth.api.cpulist import format_cpulist
 from tests.support.cpusets import everything, make
 from tests.support.pinning_rounds import Rounds, rounds, wish
@@ -31,11 +33,13 @@ async def node(tmp_path: Path) -> AsyncIterator[Rounds]:
         yield found
 
 
-def by_hand(node: Rounds) -> subprocess.CompletedProcess[str]:
-    """Run ``berth-agent restore``, where nobody listens at the runtime's socket."""
+def by_hand(node: Rounds, *options: str, policy: str = "none") -> subprocess.CompletedProcess[str]:
+    """Run ``berth-agent restore`` beside a kubelet of this policy, where nobody listens at the runtime's socket."""
     node.leave()
-    options = [f"--journal={node.directory / 'journal'}", f"--runtime={node.directory / 'none.sock'}"]
-    command = [sys.executable, "-c", "from berth.cli.agent import main; main()", "restore", *options]
+    (node.directory / "cpu_manager_state").write_text(json.dumps({"policyName": policy}))
+    places = {"journal": node.directory / "journal", "runtime": node.directory / "none.sock", "kubelet": node.directory}
+    given = [*(f"--{name}={path}" for name, path in places.items()), *options]
+    command = [sys.executable, "-c", "from berth.cli.agent import main; main()", "restore", *given]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -52,6 +56,23 @@ async def test_by_hand_on_the_node_where_the_hierarchy_is_mounted_elsewhere(node
     # Its runtime, which has the pinned CPUs and may set them again, was not there.
     assert "container main of pod shop/web-0: has its CPUs back, and stays in the journal until the" in answer.stdout
     assert answer.returncode == 1
+    assert web.cpus == ALL
+
+
+async def test_by_hand_where_the_kubelet_pins_nothing_is_given_back_unless_it_is_forced(node: Rounds) -> None:
+    web, gone = node.container(0), node.container(1)
+    await node.agent().round([wish(0), wish(1)], observe=False)
+    node.room.end(gone.known.cgroup)
+    answer = by_hand(node, policy="static")
+    assert (answer.returncode, answer.stdout) == (1, "container main of pod shop/web-1: has ended\n")
+    text = "1 container left alone: the kubelet's CPU manager has the policy static and pins"
+    assert answer.stderr.startswith(f"berth-agent restore: {text}")
+    assert "--force" in answer.stderr
+    assert web.cpus == ONE
+    answer = by_hand(node, policy="static")
+    assert (answer.returncode, answer.stdout, web.cpus) == (1, "", ONE)
+    answer = by_hand(node, "--force", policy="static")
+    assert "container main of pod shop/web-0: has its CPUs back" in answer.stdout
     assert web.cpus == ALL
 
 
@@ -192,7 +213,7 @@ async def test_what_others_have_changed_is_theirs_when_they_pin_too(node: Rounds
     pinner = node.agent()
     await pinner.round([wish(0), wish(1)], observe=False)
     theirs.set_cpus(OTHER)
-    await pinner.restore_all(careful=True)
+    await pinner.restore_all(leave=Leave.CHANGED)
     assert (ours.cpus, theirs.cpus) == (ALL, OTHER)
     assert node.journal.entries.keys() == {theirs.id}
 

@@ -14,6 +14,7 @@ from agents.node.pinning.cri import HUNG_SECONDS
 from agents.node.pinning.hierarchy import Version
 from agents.node.pinning.pinner import LOOK_SECONDS
 from agents.node.pinning.reconciler import Finding
+from agents.node.pinning.restore import Leave
 from tests.support.cpusets import everything, make
 from tests.support.pinning_rounds import Rounds, rounds, wish
 from tests.support.pinning_stand import SOCKETS
@@ -40,7 +41,7 @@ async def test_another_agent_stops_new_pins_and_nothing_else(node: Rounds) -> No
     assert [each.cpus for each in (ours, drifted, theirs, new)] == [ONE, ONE, OTHER, ALL]
     await pinner.round([wish(0, None), wish(1), wish(2), wish(3)], observe=False)
     assert [each.cpus for each in (ours, drifted, theirs, new)] == [ALL, ONE, OTHER, ALL]
-    await pinner.restore_all(careful=True)
+    await pinner.restore_all(leave=Leave.CHANGED)
     assert [each.cpus for each in (ours, drifted, theirs, new)] == [ALL, ALL, OTHER, ALL]
     assert not node.journal.entries
 
@@ -77,17 +78,32 @@ async def test_a_container_that_is_to_come_is_looked_for(node: Rounds) -> None:
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["the same agent", "the next agent"])
-async def test_where_the_kubelet_pins_what_is_as_it_was_written_is_given_back(node: Rounds, again: bool) -> None:
-    ours, theirs = node.container(0), node.container(1)
+@pytest.mark.parametrize("named", [True, False], ids=["which the API server names", "which it does not name"])
+async def test_while_the_kubelet_pins_nothing_is_written_and_what_was_is_not_forgotten(
+    node: Rounds, again: bool, named: bool
+) -> None:
+    """A kubelet with exclusive CPUs may have set just what was written here: nothing tells whose that is."""
+    stays, goes, ended = (node.container(number) for number in range(3))
     pinner = node.agent()
-    await pinner.round([wish(0), wish(1)], observe=False)
-    theirs.set_cpus(OTHER)
+    await pinner.round([wish(0), wish(1), wish(2)], observe=False)
     if again:
         pinner = node.agent()
+    node.room.end(ended.known.cgroup)
+    del node.runtime.containers[ended.id]
+    stays.set_cpus(OTHER)
+    wishes = [wish(0), wish(1, None)] if named else []
+    for _ in range(2):
+        node.now += LOOK_SECONDS
+        found = await pinner.round(wishes, observe=True)
+        assert (stays.cpus, goes.cpus, found.problem) == (OTHER, ONE, "")
+    await pinner.restore_all(leave=Leave.ALL)
+    assert (stays.cpus, goes.cpus) == (OTHER, ONE)
+    assert node.journal.entries.keys() == {stays.id, goes.id}, "one that has ended has nothing to get back"
+    # The kubelet has turned to none, by which it leaves containers with what it gave them.
     node.now += LOOK_SECONDS
-    await pinner.round([wish(0, None), wish(1, None)], observe=True)
-    assert (ours.cpus, theirs.cpus) == (ALL, OTHER)
-    assert node.journal.entries.keys() == {theirs.id}
+    found = await pinner.round([wish(0), wish(1, None)], observe=False)
+    assert (found.foreign, stays.cpus, goes.cpus) == ("", ONE, ALL)
+    assert node.journal.entries.keys() == {stays.id}
 
 
 async def test_a_process_that_has_left_is_told_as_long_as_it_is_away(node: Rounds) -> None:

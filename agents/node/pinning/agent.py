@@ -17,7 +17,8 @@ from pydantic import ValidationError
 from agents.node.pinning import metrics
 from agents.node.pinning.profiles import PROFILES, ProfiledClasses
 from agents.node.pinning.reconciler import Finding
-from agents.node.pinning.report import Found, kept_caches, status_of
+from agents.node.pinning.report import REASON_KUBELET_PINS, Found, kept_caches, status_of
+from agents.node.pinning.restore import Leave
 from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.settings import PinningSettings
 from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter, told_lately
@@ -180,7 +181,7 @@ class PinningAgent:
         there, place = self._statuses.objects.get(self._node), self._workplace
         reason, text = "", ""
         if place.kubelet_pins:
-            reason, text = "KubeletPins", place.kubelet_pins
+            reason, text = REASON_KUBELET_PINS, place.kubelet_pins
         elif found.foreign:
             reason, text = "AnotherAgent", f"{found.foreign}; take the other agent away, or restart the pod"
         self._observe = bool(text)
@@ -239,12 +240,13 @@ class PinningAgent:
 
     async def _give_back(self) -> None:
         place = self._workplace
-        if place.pinner is None:
-            # One that ends before it could look gives back what an agent before it has left.
-            await place.look(last=True)
+        # One that ends before it could look gives back what an agent before it has left; and the kubelet may have
+        # begun to pin since the last look.
+        await place.look(last=True)
         if place.pinner is not None:
-            # Where somebody else pins as well, what that one has changed is not ours any more.
-            await place.pinner.restore_all(careful=self._observe or bool(place.kubelet_pins))
+            # Where another agent pins as well, what that one has changed is not ours any more.
+            leave = Leave.ALL if place.kubelet_pins else Leave.CHANGED if self._observe else Leave.NONE
+            await place.pinner.restore_all(leave=leave)
             await self._tell_end(idle=place.pinner.idle)
         place.close()
 

@@ -15,8 +15,8 @@ from agents.node.pinning.containers import Containers, Located
 from agents.node.pinning.cpuset import Cpuset, CpusetError, has_left, strays
 from agents.node.pinning.hierarchy import Hierarchy
 from agents.node.pinning.journal import Entry, Journal, JournalError
-from agents.node.pinning.reconciler import Action, Decision, Finding, Reconciler
-from agents.node.pinning.restore import Restored, numbers, restore
+from agents.node.pinning.reconciler import Action, Decision, Finding, Reconciler, observed
+from agents.node.pinning.restore import Leave, Restored, numbers, restore
 from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.untold import Untold
 from agents.node.pinning.wanted import PodWish
@@ -35,7 +35,7 @@ GIVE_BACK_SECONDS: Final = 10.0
 """How long the runtime is asked when everything is given back; what is left then is written to cgroups, which is quick.
 A process that ends has twenty."""
 _IN_EFFECT: Final = (Finding.IN_EFFECT, Finding.STRAYED)
-_SETTLED: Final = (Finding.IN_EFFECT, Finding.GIVEN_UP)
+_SETTLED: Final = (Finding.IN_EFFECT, Finding.GIVEN_UP, Finding.OBSERVED)
 
 
 class Pinner:
@@ -90,7 +90,7 @@ class Pinner:
         Args:
             wishes: pods of the node; all that are not among them, or have no CPUs there, are not to be pinned. The same
                 object as in the round before says that the API server has told nothing new of them.
-            observe: pin nothing, and give back what is still as it was written; somebody else pins.
+            observe: write nothing, given back included; the kubelet pins.
         """
         if self._last is not None:
             before, observed, last = self._last
@@ -111,7 +111,7 @@ class Pinner:
         if any(decision.action is not Action.LEAVE for decision in self._decisions.values()):
             return False
         wanted = [state for state in last.pods if state.wish.cpus]
-        if not all(state.pinned and len(state.findings) >= state.wish.containers for state in wanted):
+        if not all(state.settled and len(state.findings) >= state.wish.containers for state in wanted):
             return False
         return self._containers.all_there()
 
@@ -129,19 +129,20 @@ class Pinner:
             if each.container.pod_uid in by_uid or key in self._journal.entries
         }
         await self._look(located, by_uid)
-        self._decide(located, by_uid)
+        self._decide(located, by_uid, observe=observe)
         await self._follow_processes(located)
         self._reconciler.keep(frozenset(located))
         self._untold.keep(located.keys() & self._journal.entries.keys())
         foreign = self._foreign(located, by_uid)
-        # What others have set is theirs. What is as it was written here is given back whoever else pins.
-        careful = observe or bool(foreign)
-        problem = await self._write_down(located, by_uid, observe=observe, foreign=bool(foreign))
+        # What others have set is theirs. What is as it was written here is given back whoever else pins, but the
+        # kubelet, whose containers they all are.
+        leave = Leave.ALL if observe else Leave.CHANGED if foreign else Leave.NONE
+        problem = await self._write_down(located, by_uid, foreign=bool(foreign))
         end = self._clock() + WRITE_SECONDS
         await self._pin(located, end)
-        if not careful:
+        if leave is Leave.NONE:
             await self._tell_runtime(located, end)
-        problem = await self._restore(ended, careful=careful) or problem
+        problem = await self._restore(ended, leave) or problem
         states = {uid: PodState(wish=wish) for uid, wish in by_uid.items()}
         for key, decision in self._decisions.items():
             self._tell(states.get(located[key].container.pod_uid), located[key], decision)
@@ -151,23 +152,21 @@ class Pinner:
         """Have a round that is under way write nothing more; what it is about to write it does write."""
         self._stopping = True
 
-    async def restore_all(self, *, careful: bool = False) -> None:
-        """Give back everything, as when the agent ends; `careful`: but what others have changed since, which is theirs.
+    async def restore_all(self, *, leave: Leave = Leave.NONE) -> None:
+        """Give back everything but what is to be left, as when the agent ends.
 
         What the runtime does not take stays in the journal for the next agent, or for ``berth-agent restore``.
         """
         await self._writer.settled()
         entries = list(self._journal.entries.values())
         end = self._clock() + GIVE_BACK_SECONDS
-        for outcome in await self._give_back(entries, careful=careful, asking=lambda: self._clock() < end):
+        for outcome in await self._give_back(entries, leave, asking=lambda: self._clock() < end):
             if outcome.problem:
                 log.error("CPUs not restored", container=str(outcome.entry), problem=outcome.problem)
         log.info("CPUs restored", containers=len(entries) - len(self._journal.entries))
 
-    async def _give_back(
-        self, entries: Iterable[Entry], *, careful: bool, asking: Callable[[], bool]
-    ) -> list[Restored]:
-        return await restore(self._journal, self._writer, self._hierarchy, entries, careful=careful, asking=asking)
+    async def _give_back(self, entries: Iterable[Entry], leave: Leave, *, asking: Callable[[], bool]) -> list[Restored]:
+        return await restore(self._journal, self._writer, self._hierarchy, entries, leave=leave, asking=asking)
 
     async def _look(self, located: Mapping[str, Located], wishes: Mapping[str, PodWish]) -> None:
         """Read cpusets: all of them if that is due, else of those that are new or have not what is wanted."""
@@ -223,14 +222,17 @@ class Pinner:
         ]
         return min(found, default="")
 
-    def _decide(self, located: Mapping[str, Located], wishes: Mapping[str, PodWish]) -> None:
+    def _decide(self, located: Mapping[str, Located], wishes: Mapping[str, PodWish], *, observe: bool) -> None:
         """Decide about every container that can be read, and have the others told."""
         now, entries, marks = self._clock(), self._journal.entries, self._journal.marks
         self._decisions = {}
         for key, each in located.items():
             wish = wishes.get(each.container.pod_uid)
             cpus, mems = (wish.cpus, wish.mems) if wish else (frozenset[int](), frozenset[int]())
-            if key in self._cpusets:
+            if observe:
+                if cpus and key in self._cpusets:
+                    self._decisions[key] = observed(self._cpusets[key])
+            elif key in self._cpusets:
                 given = numbers(marks[key].written) if key in marks else frozenset[int]()
                 seen = self._cpusets[key]
                 cpus = wish.within(seen.allowed_cpus) if wish else cpus
@@ -243,13 +245,11 @@ class Pinner:
             elif key in self._unreadable and key in entries:
                 self._decisions[key] = Decision(Action.RESTORE, Finding.NONE)
 
-    async def _write_down(
-        self, located: Mapping[str, Located], wishes: Mapping[str, PodWish], *, observe: bool, foreign: bool
-    ) -> str:
+    async def _write_down(self, located: Mapping[str, Located], wishes: Mapping[str, PodWish], *, foreign: bool) -> str:
         """Have what is to be written in the journal; without it, nothing is. The problem there is."""
         entries = self._journal.entries
         for key, decision in self._decisions.items():
-            if decision.action is Action.PIN and (observe or (foreign and key not in entries)):
+            if decision.action is Action.PIN and foreign and key not in entries:
                 self._decisions[key] = decision._replace(action=Action.LEAVE)
         new = [
             self._entry(located[key], wishes[located[key].container.pod_uid], decision)
@@ -331,15 +331,15 @@ class Pinner:
         self._untold.note(key, written, self._clock())
         return written
 
-    async def _restore(self, ended: list[str], *, careful: bool) -> str:
+    async def _restore(self, ended: list[str], leave: Leave) -> str:
         """Give back what is wanted no more, and forget containers that have ended. The first problem, if any."""
         entries = self._journal.entries
         keys = [key for key, decision in self._decisions.items() if decision.action is Action.RESTORE]
         # What holds the namespaces of a pod is no container to the runtime, and has its cgroup all the same.
         still = [key for key in ended if key in entries and self._hierarchy.stated(entries[key].cgroup)]
         gone = [entries[key] for key in ended if key in entries and key not in still]
-        outcomes = await self._give_back(gone, careful=careful, asking=lambda: not self._stopping)
-        outcomes += await self._let_go([] if self._containers.late else [*keys, *still], careful=careful)
+        outcomes = await self._give_back(gone, leave, asking=lambda: not self._stopping)
+        outcomes += await self._let_go([] if self._containers.late else [*keys, *still], leave)
         for key in keys:
             self._cpusets.pop(key, None)
         problems = [f"{outcome.entry}: {outcome.problem}" for outcome in outcomes if outcome.problem]
@@ -351,14 +351,14 @@ class Pinner:
             problems.append(str(error))
         return next(iter(problems), "")
 
-    async def _let_go(self, keys: list[str], *, careful: bool) -> list[Restored]:
+    async def _let_go(self, keys: list[str], leave: Leave) -> list[Restored]:
         """Give containers back what they had, as many as there is time for; others have their turn in later rounds."""
         end, outcomes = self._clock() + WRITE_SECONDS, []
         self._let_go_at = {key: self._let_go_at.get(key, 0.0) for key in keys}
         for key in sorted(keys, key=self._let_go_at.__getitem__):
             self._let_go_at[key] = self._clock()
             entry = self._journal.entries[key]
-            outcomes += await self._give_back([entry], careful=careful, asking=lambda: not self._stopping)
+            outcomes += await self._give_back([entry], leave, asking=lambda: not self._stopping)
             if self._clock() >= end:
                 break
         return outcomes

@@ -55,6 +55,8 @@ class Finding(StrEnum):
     """its pod's cgroup has none of the CPUs that are wanted"""
     UNREADABLE = "unreadable"
     """its cpuset cannot be read"""
+    OBSERVED = "observed"
+    """the kubelet manages it; what it has is told, and nothing else"""
     STRAYED = "strayed"
     """its cgroup has what is wanted, and a process of it has left that cgroup"""
 
@@ -84,6 +86,11 @@ class _Memory:
     last: float = 0.0
     reached: bool = False
     problem: str = ""
+
+
+def observed(seen: Cpuset) -> Decision:
+    """Return what there is to say about a container that the kubelet manages: what it has."""
+    return Decision(Action.LEAVE, Finding.OBSERVED, text=f"it has CPUs {format_cpulist(seen.effective_cpus)}")
 
 
 class Reconciler:

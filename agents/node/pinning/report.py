@@ -29,6 +29,8 @@ from berth.api.socketstatus import (
 from berth.api.text import counted
 from berth.scheduling.interference.pairing import PairQuality, pair_quality
 
+REASON_KUBELET_PINS: Final = "KubeletPins"
+"""Reason of `ObserveOnly` where the kubelet pins, and nothing at all is written."""
 MAX_SHOWN: Final = 10
 """Problems that a condition's message lists; it says how many more there are."""
 
@@ -88,7 +90,7 @@ def kept_caches(status: SocketStatusStatus) -> dict[str, frozenset[int]]:
 def _pod(state: PodState, found: Found, before: PodReport | None, now: datetime) -> PodReport:
     wish = state.wish
     # While another agent is there, what was pinned before stays so.
-    asked = state.cpus if state.cpus and (not found.observe or (found.round.foreign and state.pinned)) else None
+    asked = state.cpus if state.cpus and (not found.observe or state.pinned) else None
     unchanged = before is not None and before.cpus == asked and before.since is not None
     return PodReport(
         uid=wish.uid,
@@ -177,6 +179,9 @@ def _drifted(found: Found) -> ConditionUpdate:
         for name, (finding, text) in sorted(state.findings.items())
         if finding in (Finding.GIVEN_UP, Finding.DRIFTED)
     ]
+    if found.observe_reason == REASON_KUBELET_PINS:
+        text = "the agent sets no CPUs that others could change; see the condition ObserveOnly"
+        return ConditionUpdate(CONDITION_DRIFTED, False, "ObserveOnly", text)
     if not texts:
         return ConditionUpdate(CONDITION_DRIFTED, False, "Stable", "nobody changes CPUs that were set")
     remedy = "find out who writes its cpuset, then assign it anew or start it again"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from enum import Enum, auto
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,17 @@ from agents.node.pinning.hierarchy import Hierarchy
 from agents.node.pinning.journal import Entry, Journal, JournalError
 from agents.node.pinning.writer import CpusetWriter, NotInEffectError, Target
 from berth.api.cpulist import format_cpulist, parse_cpulist
+
+
+class Leave(Enum):
+    """Which of the containers that run are left as they are, and stay in the journal."""
+
+    NONE = auto()
+    """none"""
+    CHANGED = auto()
+    """those that somebody else has changed since: that is his"""
+    ALL = auto()
+    """all: the kubelet manages them, and may itself have set what was written last"""
 
 
 class Restored(NamedTuple):
@@ -62,7 +74,7 @@ async def restore(
     hierarchy: Hierarchy,
     entries: Iterable[Entry],
     *,
-    careful: bool = False,
+    leave: Leave = Leave.NONE,
     asking: Callable[[], bool] = lambda: True,
 ) -> list[Restored]:
     """Give containers back what they had; each is struck out of the journal as soon as it has it, or has ended.
@@ -75,7 +87,7 @@ async def restore(
         writer: sets cpusets.
         hierarchy: where cgroups are.
         entries: what to restore.
-        careful: leave out those that somebody else has changed; they stay in the journal.
+        leave: which are left out; they stay in the journal.
         asking: whether there is still time to ask the runtime; without it cgroups are written, which is quick.
     """
     chosen = list(entries)
@@ -93,7 +105,9 @@ async def restore(
         if place is None:
             outcomes.append(Restored(entry, problem, ended=True))
             continue
-        found = await _restore(journal, writer, hierarchy, entry, place, careful=careful, ask=asking())
+        if leave is Leave.ALL:
+            continue
+        found = await _restore(journal, writer, hierarchy, entry, place, leave=leave, ask=asking())
         if found is not None:
             outcomes.append(found)
     return outcomes
@@ -113,12 +127,12 @@ async def _restore(
     entry: Entry,
     cgroup: Path,
     *,
-    careful: bool,
+    leave: Leave,
     ask: bool,
 ) -> Restored | None:
     try:
         found = await asyncio.to_thread(read_cpuset, cgroup, hierarchy.version)
-        if careful and not unchanged(entry, found):
+        if leave is Leave.CHANGED and not unchanged(entry, found):
             return None
         return await _give_back(journal, writer, entry, cgroup, found, ask=ask)
     except CpusetError as error:

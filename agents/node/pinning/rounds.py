@@ -26,6 +26,11 @@ class PodState:
         """Whether every container has what is wanted; a pod without containers has not."""
         return bool(self.findings) and all(found is Finding.IN_EFFECT for found, _ in self.findings.values())
 
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is to be done about it until something else is wanted or seen: it is pinned, or observed."""
+        return self.pinned or all(found is Finding.OBSERVED for found, _ in self.findings.values())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:

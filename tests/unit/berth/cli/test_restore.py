@@ -30,9 +30,10 @@ def cgroups(tmp_path: Path) -> Path:
     return tmp_path / "cgroups"
 
 
-def run(tmp_path: Path, cgroups: Path) -> Any:
+def run(tmp_path: Path, cgroups: Path, *, kubelet: str = '{"policyName": "none"}') -> Any:
+    (tmp_path / "cpu_manager_state").write_text(kubelet)
     options = [f"--journal={tmp_path / 'journal'}", f"--cgroups={cgroups}", f"--runtime={tmp_path / 'none.sock'}"]
-    return CliRunner().invoke(app, ["restore", *options])
+    return CliRunner().invoke(app, ["restore", f"--kubelet={tmp_path}", *options])
 
 
 def write(tmp_path: Path, cgroup: Path) -> None:
@@ -96,6 +97,16 @@ def test_a_container_that_has_ended_is_struck_out(tmp_path: Path, cgroups: Path)
     shutil.rmtree(gone)
     assert run(tmp_path, cgroups).stdout == "container web of pod shop/web-1: has ended\n"
     assert run(tmp_path, cgroups).stdout == "nothing is pinned\n"
+
+
+def test_beside_a_kubelet_of_which_nothing_is_known_everything_stays_as_it_is(tmp_path: Path, cgroups: Path) -> None:
+    cgroup = cgroups / "cpuset" / "pod" / "c"
+    write(tmp_path, cgroup)
+    for _ in range(2):
+        answer = run(tmp_path, cgroups, kubelet="torn")
+        assert (answer.exit_code, answer.stdout, (cgroup / "cpuset.cpus").read_text()) == (1, "", "1")
+        assert answer.stderr.startswith("berth-agent restore: 1 container left alone: ")
+        assert "no state of a CPU manager" in answer.stderr
 
 
 def test_one_of_which_the_runtime_does_not_know_stays(tmp_path: Path, cgroups: Path) -> None:

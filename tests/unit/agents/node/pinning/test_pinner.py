@@ -19,6 +19,7 @@ from agents.node.pinning.hierarchy import Hierarchy, Version
 from agents.node.pinning.journal import Journal
 from agents.node.pinning.pinner import LOOK_SECONDS, WRITE_SECONDS, Pinner
 from agents.node.pinning.reconciler import Finding, Reconciler
+from agents.node.pinning.restore import Leave
 from agents.node.pinning.rounds import Round
 from agents.node.pinning.untold import REST_SECONDS
 from agents.node.pinning.wanted import PodWish
@@ -167,6 +168,8 @@ async def test_nothing_is_written_where_somebody_else_pins(node: Node, foreign: 
     web, theirs = node.container("web"), node.container("theirs", "b", "3" if foreign else "0-3")
     found = await node.round(wish("web"), wish("theirs"), observe=not foreign)
     assert (cpus(web), cpus(theirs)) == ("0-3", "3" if foreign else "0-3")
+    expected_finding = Finding.PENDING if foreign else Finding.OBSERVED
+    assert found.pods[0].findings == {"a" * 12: (expected_finding, f"it has CPUs 0-3{', not 0-1' if foreign else ''}")}
     expected = f"container {'b' * 12} of pod shop/theirs: somebody else has given it CPUs 3" if foreign else ""
     assert found.foreign == expected
     assert node.pinner.idle
@@ -247,8 +250,7 @@ async def test_beside_another_agent_only_what_is_still_ours_is_given_back(node: 
     ours, changed = node.container("ours"), node.container("changed", "b")
     await node.round(wish("ours"), wish("changed"))
     (changed / "cpuset.cpus").write_text("2")
-    await node.round(wish("ours"), wish("changed"), observe=True)
-    await node.pinner.restore_all(careful=True)
+    await node.pinner.restore_all(leave=Leave.CHANGED)
     assert (cpus(ours), cpus(changed)) == ("0-3", "2")
 
 

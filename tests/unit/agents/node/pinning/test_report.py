@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.node.pinning.reconciler import Finding
-from agents.node.pinning.report import MAX_SHOWN, Found, kept_caches, shown, status_of
+from agents.node.pinning.report import MAX_SHOWN, REASON_KUBELET_PINS, Found, kept_caches, shown, status_of
 from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.wanted import PodWish, Problem
 from berth.api.conditions import Condition, ConditionStatus, find_condition
@@ -44,6 +44,11 @@ def state(
 
 def pinned(name: str, stated: str, socket: int) -> PodState:
     return state(name, stated, socket, IN_EFFECT, has=socket)
+
+
+def observed(name: str, socket: int, has: int) -> PodState:
+    found = state(name, "B", socket, {"c": (Finding.OBSERVED, f"it has CPUs {'0-1' if has == 0 else '2-3'}")}, has=has)
+    return replace(found, cpus=frozenset())
 
 
 def running(found: PodState) -> PodState:
@@ -171,11 +176,19 @@ def test_times_stay_while_nothing_changes() -> None:
         ),
         pytest.param(
             [state("a", "A", 1, {"w": (Finding.PENDING, "it has CPUs 0-3")})],
-            {"observe": "the kubelet pins", "observe_reason": "KubeletPins"},
+            {"observe": "theirs", "observe_reason": "AnotherAgent"},
             False,
             "ObserveOnly",
-            "the kubelet pins; Pod shop/a: container w: it has CPUs 0-3",
-            id="somebody else pins",
+            "theirs; Pod shop/a: container w: it has CPUs 0-3",
+            id="another agent pins",
+        ),
+        pytest.param(
+            [observed("a", 1, 1)],
+            {"observe": "the kubelet pins", "observe_reason": REASON_KUBELET_PINS},
+            False,
+            "ObserveOnly",
+            "the kubelet pins; Pod shop/a: container c: it has CPUs 2-3",
+            id="the kubelet pins, as it happens there",
         ),
         pytest.param(
             [],
@@ -216,10 +229,15 @@ def test_drifted(finding: Finding, drifted: bool) -> None:
 
 
 def test_who_pins_instead() -> None:
-    found = status(pinned("a", "A", 1), observe="the kubelet pins", observe_reason="KubeletPins")
+    found = status(observed("a", 1, 1), observe="the kubelet pins", observe_reason=REASON_KUBELET_PINS)
     item = condition(found, "ObserveOnly")
     assert (item.status, item.reason, item.message) == (ConditionStatus.TRUE, "KubeletPins", "the kubelet pins")
-    assert found.pods[0].cpus is None, "nothing is asked for while nothing is written"
+    (pod,) = found.pods
+    assert (pod.socket, pod.cpus, pod.since) == (1, None, None), "nothing is asked for while nothing is written"
+    assert found.pinned == "0/1"
+    item = condition(found, "Drifted")
+    assert (item.status, item.reason) == (ConditionStatus.FALSE, "ObserveOnly")
+    assert item.message == "the agent sets no CPUs that others could change; see the condition ObserveOnly"
 
 
 def test_what_was_pinned_before_another_agent_came_is_asked_for() -> None:
