@@ -66,7 +66,7 @@ def pin(cluster: LocalCluster, sockets: pinned_node.Sockets) -> list[float]:
     present = json.loads(cluster.kubectl("get", "pods", "-A", "-ojson").stdout)["items"]
     names = {f"pod-{number}": number % len(sockets) for number in range(POD_LIMIT - len(present))}
     uids = start(cluster, names)
-    wanted = {uids[name]: sockets[socket] for name, socket in names.items()}
+    wanted = {uids[name]: [sockets[socket]] for name, socket in names.items()}
     return sorted(asyncio.run(seconds_until_pinned(cluster, wanted)).values())
 
 

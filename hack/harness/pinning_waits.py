@@ -35,14 +35,16 @@ _MESSAGES = Messages(
 )
 
 
-async def seconds_until_pinned(cluster: LocalCluster, wanted: Mapping[str, frozenset[int]]) -> dict[str, float]:
+async def seconds_until_pinned(
+    cluster: LocalCluster, wanted: Mapping[str, Collection[frozenset[int]]]
+) -> dict[str, float]:
     """Seconds from when the runtime started the container of each pod until it had its CPUs, seen every 20 ms or so.
 
     0 for one that had them before the runtime said that it was started.
 
     Args:
         cluster: has the node.
-        wanted: CPUs by the pod's UID.
+        wanted: CPUs by the pod's UID, one of several sets each, such as those of whatever socket it is given.
 
     Raises:
         TimeoutError: not all have them.
@@ -60,15 +62,15 @@ async def seconds_until_pinned(cluster: LocalCluster, wanted: Mapping[str, froze
     return {uid: max(at - started[container], 0.0) for uid, (container, at) in pinned.items()}
 
 
-def _container_with(top: str, uid: str, cpus: frozenset[int]) -> str | None:
-    """ID of the container of a pod that has these CPUs; of the two, the one that holds its namespaces never has."""
+def _container_with(top: str, uid: str, wanted: Collection[frozenset[int]]) -> str | None:
+    """ID of the container of a pod that has such CPUs; of the two, the one that holds its namespaces never has."""
     hierarchy = find_hierarchy()
     for path in pod_paths(uid, root=PurePosixPath("/") / top):
         # Most of these are not there, and a container may end while it is looked at.
         with contextlib.suppress(OSError, CpusetError):
             for inner in hierarchy.cgroup(path).iterdir():
                 container = container_in(inner.name)
-                if container and read_cpuset(inner, hierarchy.version).effective_cpus == cpus:
+                if container and read_cpuset(inner, hierarchy.version).effective_cpus in wanted:
                     return container
     return None
 

@@ -256,7 +256,7 @@ def test_as_many_pods_as_a_kubelet_takes_and_what_that_costs(cluster: LocalClust
     cluster.kubectl("delete", "pods", "-lapp=pinned", "--force", "--grace-period=0", timeout=120)
     sockets = {f"pod-{number}": number % 2 for number in range(PODS)}
     uids = start(cluster, sockets)
-    wanted = {uids[name]: SOCKETS[socket] for name, socket in sockets.items()}
+    wanted = {uids[name]: [SOCKETS[socket]] for name, socket in sockets.items()}
     waits = asyncio.run(seconds_until_pinned(cluster, wanted))
     ordered = sorted(waits.values())
     median, last = ordered[len(ordered) // 2], ordered[-1]
