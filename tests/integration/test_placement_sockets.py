@@ -18,7 +18,7 @@ from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.faults import Fault, FaultProxy
-from tests.support.placing import Stage, configuration, profile
+from tests.support.placing import Stage, chain, configuration, profile
 
 
 @pytest.fixture
@@ -89,6 +89,27 @@ def test_bindings_carry_the_socket_and_assignments_follow_pods_as_they_come_and_
         eventually(lambda: assigned(stage), accept=lambda found: found == sockets, what="both are assigned")
         stage.delete_pod("loud")
         eventually(lambda: assigned(stage), accept=lambda found: set(found) == {"noisy"}, what="one is gone")
+
+
+def test_a_joint_plan_gives_the_pods_of_an_appgroup_sockets(
+    stage: Stage, own_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """What they do to each other is a term of the plan's cost, beside what their calls cost."""
+    letters = {"a": "D", "b": "A", "c": "D", "d": "A"}
+    stage.apply(chain(*letters))
+    for name, letter in letters.items():
+        stage.pod(name, group="shop", workload=name, labels={LABEL_INTERFERENCE_CLASS: letter})
+    with run(own_cluster, tmp_path):
+        stage.wait_bound()
+        sockets = annotated(stage)
+        assert sockets["a"] != sockets["c"], "two that disturb each other"
+        assert sockets["b"] != sockets["d"], "each beside one that neither suffers nor disturbs"
+        for name, letter in letters.items():
+            decision = stage.decision(name)
+            assert (decision["appGroup"], decision["plannedWith"], decision["interferenceClass"]) == ("shop", 4, letter)
+            assert decision["terms"].keys() >= {"network", "interference"}
+            assert decision["slowdown"]["suffered"] == (1.07 if letter == "D" else 1.06)
+        eventually(lambda: assigned(stage), accept=lambda found: found == sockets, what="all are assigned")
 
 
 def test_pods_that_are_labelled_while_they_run_are_assigned(
