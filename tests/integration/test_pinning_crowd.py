@@ -19,6 +19,7 @@ from agents.node.pinning.cri import HUNG_SECONDS
 from agents.node.pinning.pinner import LOOK_SECONDS, WRITE_SECONDS, Pinner
 from agents.node.pinning.reconciler import QUIET_SECONDS
 from agents.node.pinning.wanted import PodWish
+from berth.api.cpulist import format_cpulist
 from tests.support.cpusets import everything
 from tests.support.pinning_rounds import Container, Rounds, rounds, wish
 from tests.support.pinning_stand import SOCKETS
@@ -50,6 +51,7 @@ class Crowd:
         self.containers: dict[int, Container] = {}
         self.sandboxes: dict[int, Path] = {}
         self.pinner: Pinner = node.agent(patience=PATIENCE, hurry=HURRY)
+        self.kubelet_pins = False
         self.log: list[str] = []
 
     def wishes(self) -> tuple[PodWish, ...]:
@@ -57,11 +59,17 @@ class Crowd:
 
     async def round(self, seconds: float) -> None:
         self.node.now += seconds
-        await self.pinner.round(self.wishes(), observe=False)
+        before = self.cpus()
+        await self.pinner.round(self.wishes(), observe=self.kubelet_pins)
+        assert not self.kubelet_pins or self.cpus() == before, "; ".join(self.log)
+
+    def cpus(self) -> dict[int, frozenset[int]]:
+        """What each container has, by the kernel."""
+        return {number: found.cpus for number, found in self.containers.items()}
 
     async def happens(self) -> None:
         """Something happens, by chance, and then a round."""
-        once = [self.starts, self.ends, self.moves, self.updates, self.drifts, self.runtime, self.agent]
+        once = [self.starts, self.ends, self.moves, self.updates, self.drifts, self.runtime, self.agent, self.kubelet]
         work = self.chance.choice([self.starts, self.moves, *once])
         number = self.chance.randrange(self.PODS)
         self.log.append(f"{work.__name__} {number}")
@@ -114,6 +122,19 @@ class Crowd:
             case 5:
                 runtime.gate.clear()
 
+    async def kubelet(self, _: int) -> None:
+        """It begins to pin, and gives containers CPUs by itself, or ends to, and leaves them as they are."""
+        self.works()
+        await self.node.client.settled()
+        await self.node.runtime.settle()
+        self.kubelet_pins = not self.kubelet_pins
+        for found in self.containers.values():
+            # It tells one that was not pinned what it has, all CPUs: fewer would be those of another agent later.
+            own = self.chance.choice([*SOCKETS, ALL]) if found.id in self.node.journal.entries else ALL
+            if self.kubelet_pins:
+                found.known.keeps = (format_cpulist(own), found.known.keeps[1])
+                self.node.runtime.update(found.known)
+
     def slowly(self) -> None:
         self.node.now += WRITE_SECONDS * 0.6
 
@@ -134,8 +155,10 @@ class Crowd:
 @pytest.mark.parametrize("seed", range(12))
 async def test_whatever_happens_each_has_what_is_wanted_and_the_runtime_knows_it(node: Rounds, seed: int) -> None:
     crowd = Crowd(node, seed)
-    for _ in range(40):
+    for _ in range(12):
         await crowd.happens()
+    if crowd.kubelet_pins:
+        await crowd.kubelet(0)
     crowd.works()
     node.containers._patience = node.client._patience = ANSWERED
     for after in (HUNG_SECONDS, QUIET_SECONDS, *[LOOK_SECONDS] * (2 * crowd.PODS)):
@@ -146,10 +169,10 @@ async def test_whatever_happens_each_has_what_is_wanted_and_the_runtime_knows_it
         number: ALL if (socket := crowd.wanted.get(number)) is None else SOCKETS[socket] for number in containers
     }
     pinned = {found.id for number, found in containers.items() if crowd.wanted.get(number) is not None}
-    assert {number: found.cpus for number, found in containers.items()} == expected, told
+    assert crowd.cpus() == expected, told
     assert node.journal.entries.keys() == pinned, told
     await crowd.updates(0)
-    assert {number: found.cpus for number, found in containers.items()} == expected, told
+    assert crowd.cpus() == expected, told
     await crowd.pinner.restore_all()
     await crowd.updates(0)
     assert {found.cpus for found in containers.values()} <= {ALL}, told
