@@ -17,8 +17,10 @@ import numpy.typing as npt
 from berth.api.interference import InterferenceClass
 from berth.scheduling.cache.slot_values import Floats, SlotValues
 from berth.scheduling.interference.closeness import closeness_of
+from berth.scheduling.interference.counted_pairings import CountedPairings
+from berth.scheduling.interference.counted_seats import Guest, step_for
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
-from berth.scheduling.interference.node_costs import NodeCosts
+from berth.scheduling.interference.node_costs import CLASSES, NodeCosts
 from berth.scheduling.interference.pairing import choose_socket
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.residents import Layout, Resident
@@ -61,6 +63,7 @@ class SocketChoice:
         self._sockets = sockets
         self._costs: NodeCosts | None = None
         self._judge = LeastSlowdown(sockets.profiles.model)
+        self._seats_by_class: CountedPairings | None = None
         self._made_for = 0, 0
         self._numbering = 0
         self._worth = SlotValues(sockets.kinds)
@@ -133,11 +136,11 @@ class SocketChoice:
             place = self._by_rules(seat, node.layout.capacities, _places(node))
             self._sockets.assign(uid, None if place is None else node.numbers[place])
             return
-        self._current()
         empty = self._empty(seat, node)
         if empty is not None:
             self._sockets.assign(uid, empty)
             return
+        self._current()
         for moved, place in self._by_harm(uid, seat, node.layout, _places(node)).items():
             if moved == uid:
                 self._sockets.assign(uid, node.numbers[place])
@@ -195,16 +198,19 @@ class SocketChoice:
             for other in self._sockets.seats(seat.node).values()
             if other is not seat
         }
-        if not taken.issubset(node.numbers):
+        free = [place for place, number in enumerate(node.numbers) if number not in taken]
+        if len(free) + len(taken) > len(node.numbers):
             return None
-        for number, capacity in zip(node.numbers, node.layout.capacities, strict=True):
-            if number not in taken and seat.resident.size <= capacity:
-                return number
-        return None
+        return next(
+            (node.numbers[place] for place in free if seat.resident.size <= node.layout.capacities[place]), None
+        )
 
     def _by_harm(self, uid: str, seat: Seat, layout: Layout, places: Mapping[int | None, int]) -> dict[str, int]:
         """Place of the socket by uid, of the pod and of others that move."""
         there = self._sockets.seats(seat.node)
+        by_class = self._by_class(uid, there, layout, places)
+        if by_class is not None:
+            return by_class
         now = {other: places.get(each.socket) for other, each in there.items()}
         now[uid] = None
         staying, harm = self._staying(seat.resident, there, now, layout)
@@ -219,6 +225,27 @@ class SocketChoice:
         if found is None:
             return {} if staying is None else {uid: staying}
         return {other: place for (other, before), place in zip(now.items(), found, strict=True) if place != before}
+
+    def _by_class(
+        self, uid: str, there: Mapping[str, Seat], layout: Layout, places: Mapping[int | None, int]
+    ) -> dict[str, int] | None:
+        """The same of pods that are known by their class alone, where that is quick; None otherwise."""
+        if layout.caches:
+            return None
+        guests: dict[str, Guest] = {}
+        for other, each in there.items():
+            pod, place = CLASSES.get(each.resident.workload), places.get(each.socket)
+            if pod is None or (place is None and other != uid):
+                return None
+            guests[other] = Guest(pod, each.resident.size, -1 if place is None else place)
+        newcomer = guests.pop(uid)
+        if self._seats_by_class is None:
+            self._seats_by_class = CountedPairings(self._judge.group_costs(list(CLASSES), 1, more=False))
+        step = step_for(self._seats_by_class, newcomer.pod, newcomer.size, list(guests.values()), layout.capacities)
+        if step is None:
+            return None
+        moved = {} if step.moved is None else {list(guests)[step.moved]: step.to}
+        return {uid: step.place, **moved}
 
     def _staying(
         self,

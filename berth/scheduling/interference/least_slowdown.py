@@ -28,6 +28,7 @@ from berth.scheduling.interference.assignment import (
 )
 from berth.scheduling.interference.closeness import Caches, closeness, closeness_of, spans
 from berth.scheduling.interference.excess_table import ExcessTable
+from berth.scheduling.interference.group_costs import GroupCosts
 from berth.scheduling.interference.local_search import LocalSearch, Neighbours
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload, harms
 from berth.scheduling.interference.socket_costs import SocketCosts
@@ -204,6 +205,13 @@ class LeastSlowdown:
         if improve:
             search.improve()
         return search.found()
+
+    def group_costs(self, workloads: Sequence[Workload], caches: int, *, more: bool = True) -> GroupCosts:
+        """Return what pods of some workloads cost on a socket, none of which spans its last-level caches."""
+        alone = (
+            self._prices_alone(workloads, [False] * len(workloads), caches).tolist() if more else [0.0] * len(workloads)
+        )
+        return GroupCosts(self._table.between(workloads).tolist(), alone, caches)
 
     def added_harm(
         self, pod: Workload, size: int, residents: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int]

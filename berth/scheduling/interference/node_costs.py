@@ -13,10 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from cachetools import LRUCache
 
+from berth.api.interference import InterferenceClass
 from berth.scheduling.interference.assignment import EXACT_PODS, Assignment
 from berth.scheduling.interference.closeness import spans
+from berth.scheduling.interference.counted_pairings import CountedPairings
+from berth.scheduling.interference.group_costs import MOST, STRIDE
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.residents import Kind, Layout, Resident
+from berth.scheduling.interference.slowdown import Workload
 
 Floats = npt.NDArray[np.float64]
 PAIRED_PODS: Final = 65_536
@@ -25,8 +29,12 @@ NEWCOMERS: Final = 256
 """Newcomers whose costs by kind are remembered."""
 EXACT: Final = EXACT_PODS
 """Pods up to which the pairing is the best; of more, one is made of that with a pod less."""
+BY_CLASS: Final = 50.0
+"""Work for a pairing of pods that are known by their classes alone, about in microseconds."""
 EFFORT: Final = 3000.0
 """Work for one pod, about in microseconds; one kind is looked at in any case."""
+CLASSES: Final = {Workload("", letter): STRIDE**at for at, letter in enumerate(InterferenceClass)}
+"""Pods that are known by their class alone, and one of each as a group."""
 
 
 def effort(kind: Kind) -> float:
@@ -77,10 +85,15 @@ class NodeCosts:
         self._judge = judge
         self._pairings: LRUCache[Kind, _Known] = LRUCache(PAIRED_PODS, getsizeof=lambda known: 1 + known.pods)
         self._added: LRUCache[Resident, Floats] = LRUCache(NEWCOMERS)
-        self.looked_at = 0
-        """Pairings that were worked out."""
+        self._counted: dict[int, CountedPairings] = {}
+        self._looked_at = 0
         self.guessed = False
         """Whether some kinds counted as the dearest in the last answer of `added`."""
+
+    @property
+    def looked_at(self) -> int:
+        """Pairings that were worked out."""
+        return self._looked_at + sum(each.looked_at for each in self._counted.values())
 
     def cost(self, kind: Kind) -> float:
         """Return the expected harm of a kind's pods."""
@@ -96,6 +109,9 @@ class NodeCosts:
 
         Of more than `EXACT` pods neither need be the best pairing.
         """
+        by_class = self._by_class(kind)
+        if by_class is not None:
+            return by_class
         kind = alike(kind)
         if kind not in self._pairings and kind.layout.pinned:
             pods, sizes = [each.workload for each in kind.residents], [each.size for each in kind.residents]
@@ -159,6 +175,11 @@ class NodeCosts:
             if left < 0:
                 return False
             before = kinds[number]
+            looked_at, by_class = self.looked_at, self._added_by_class(before, newcomer)
+            if by_class is not None:
+                known[number] = by_class
+                left -= BY_CLASS * (self.looked_at - looked_at)
+                continue
             now, then = alike(before), alike(before.with_one_more(newcomer))
             left -= 0.0 if now in self._pairings else effort(now)
             left -= 0.0 if then in self._pairings else effort_of_one_more(then)
@@ -167,29 +188,66 @@ class NodeCosts:
 
     def _known(self, kind: Kind, before: Kind | None = None, newcomer: Resident | None = None) -> _Known:
         """Cost and pairing of a kind; with `before`, that of a pod less, it may be made of that one's."""
-        found = self._pairings.get(kind)
-        if found is None:
+        try:
+            found = self._pairings[kind]
+        except KeyError:
             found = _Known(*self._work_out(kind, before, newcomer), len(kind.residents))
             if found.pods < PAIRED_PODS:
                 self._pairings[kind] = found
-            self.looked_at += 1
         return found
 
     def _work_out(self, kind: Kind, before: Kind | None, newcomer: Resident | None) -> tuple[float, Assignment | None]:
         if not kind.residents:
             return 0.0, None
+        by_class = self._by_class(kind)
+        if by_class is not None:
+            return by_class, None
+        self._looked_at += 1
         pods, sizes = [each.workload for each in kind.residents], [each.size for each in kind.residents]
         capacities, caches = kind.layout.capacities, kind.layout.caches
         if kind.layout.pinned:
             if len(pods) <= EXACT:
                 found = self._judge.pairing(pods, sizes, capacities, caches=caches)
-            elif before is not None and newcomer is not None:
-                found = self._grown(kind, before, newcomer)
             else:
-                found = self._judge.pairing_of_many(pods, sizes, capacities, caches=caches)
+                found = self._grown(kind, before, newcomer) if before is not None and newcomer is not None else None
+                found = found or self._judge.pairing_of_many(pods, sizes, capacities, caches=caches)
             if found is not None:
                 return found.cost, found
         return self._judge.unpinned(pods, max(1, len(capacities))), None
+
+    def _added_by_class(self, before: Kind, newcomer: Resident) -> float | None:
+        """What a newcomer adds where all are known by their classes alone; None where one is not, or may not fit so."""
+        then = self._by_class(before, newcomer)
+        now = None if then is None else self._by_class(before)
+        return None if then is None or now is None else max(0.0, then - now)
+
+    def _by_class(self, kind: Kind, newcomer: Resident | None = None) -> float | None:
+        """Cost of a kind whose pods are known by their classes alone; None of others, and where they may not fit so."""
+        (capacities, pinned, caches), residents = kind
+        if not pinned or not capacities:
+            return None
+        if newcomer is not None:
+            residents = (*residents, newcomer)
+        smallest, most = min(capacities), max(caches, default=1)
+        if len(residents) > MOST or (caches and min(caches) < most):
+            return None
+        pods, sizes = 0, dict.fromkeys(CLASSES.values(), 0)
+        for workload, size in residents:
+            one = CLASSES.get(workload)
+            if one is None or size >= smallest or spans(size, smallest, most):
+                return None
+            pods += one
+            sizes[one] = max(sizes[one], size)
+        counted = self._counted.get(most)
+        if counted is None:
+            counted = self._counted[most] = CountedPairings(self._judge.group_costs(list(CLASSES), most))
+        found = counted.best(pods, max(1, min(len(capacities), len(residents))))
+        if any(
+            sum(one * size for one, size in zip(counted.costs.counts(group), sizes.values(), strict=True)) > smallest
+            for group in found.groups
+        ):
+            return None
+        return found.cost
 
     def _grown(self, kind: Kind, before: Kind, newcomer: Resident) -> Assignment | None:
         """The pairing of a kind, made of that without a newcomer; pods in the order of the grown kind."""

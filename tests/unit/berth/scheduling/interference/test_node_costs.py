@@ -16,6 +16,8 @@ from berth.scheduling.interference.slowdown import SlowdownModel, Workload
 
 LETTERS = [Workload("", letter) for letter in InterferenceClass]
 A, B, C, D = (Resident(each, 1000) for each in LETTERS)
+OTHER_A, OTHER_B, OTHER_C, OTHER_D = (Resident(Workload(f"shop/{each}", each), 1000) for each in InterferenceClass)
+"""Pods that are not known by their class alone."""
 TWO = Layout((4000, 4000), True)
 PODS = st.lists(st.sampled_from([A, B, C, D]), max_size=5)
 
@@ -75,11 +77,14 @@ def test_of_one_kind_alone_it_is_the_same(residents: list[list[Resident]], newco
 
 def test_it_says_whether_some_were_guessed() -> None:
     judge = costs()
-    kinds = [kind(*[A] * (number % 3), *[D] * 2, layout=Layout((3000 + number,) * 8, True)) for number in range(60)]
-    added(judge, D, *kinds)
+    kinds = [
+        kind(*[OTHER_A] * (number % 3), *[OTHER_D] * 2, layout=Layout((3000 + number,) * 8, True))
+        for number in range(60)
+    ]
+    added(judge, OTHER_D, *kinds)
     assert judge.guessed
     for _ in kinds:
-        added(judge, D, *kinds)
+        added(judge, OTHER_D, *kinds)
     assert not judge.guessed
 
 
@@ -138,15 +143,45 @@ def test_nodes_where_pods_get_on_alike_are_judged_once(one: Layout, other: Layou
 def test_many_kinds_are_looked_at_a_few_a_pod_and_the_others_count_as_the_dearest() -> None:
     judge = costs()
     layouts = [Layout((4_000 + more,) * 8, True) for more in range(8)]
-    kinds = [Kind(each, tuple(sorted([A] * a + [D] * (5 - a)))) for each in layouts for a in range(6)] + [kind()]
+    kinds = [Kind(each, tuple(sorted([OTHER_A] * a + [OTHER_D] * (5 - a)))) for each in layouts for a in range(6)] + [
+        kind()
+    ]
     assert sum(map(effort, kinds)) > EFFORT
-    first = added(judge, D, *kinds)
-    assert first[-1] == pytest.approx(judge.cost(kind(D)))  # the fewest pods come first
+    first = added(judge, OTHER_D, *kinds)
+    assert first[-1] == pytest.approx(judge.cost(kind(OTHER_D)))  # the fewest pods come first
     unknown = first.count(max(first))
     for _ in kinds:
-        last = added(judge, D, *kinds)
+        last = added(judge, OTHER_D, *kinds)
     assert last.count(max(last)) < unknown
-    assert added(costs(), D, kinds[3]) == [pytest.approx(last[3])]
+    assert added(costs(), OTHER_D, kinds[3]) == [pytest.approx(last[3])]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(LETTERS), st.integers(0, 2500)), min_size=1, max_size=EXACT),
+    st.lists(st.integers(1000, 6000), min_size=1, max_size=4),
+    st.integers(1, 3),
+)
+def test_by_class_alone_it_is_the_best_pairing_too(
+    pods: list[tuple[Workload, int]], capacities: list[int], caches: int
+) -> None:
+    several = (caches,) * len(capacities) if caches > 1 else ()
+    of = kind(*(Resident(*each) for each in pods), layout=Layout(tuple(capacities), True, several))
+    judge, sizes = LeastSlowdown(SlowdownModel(), LETTERS), [each.size for each in of.residents]
+    best = judge.pairing([each.workload for each in of.residents], sizes, capacities, caches=several)
+    own = costs()
+    assert own.cost(of) == (pytest.approx(best.cost) if best else own.cost(of))
+    assert own.at_most(of) >= own.cost(of) - 1e-9
+
+
+@given(st.lists(st.sampled_from([A, B, C, D]), min_size=EXACT, max_size=20), st.sampled_from([2, 4, 8]))
+def test_of_many_by_class_alone_no_more_is_worked_out_than_pods_that_are_there(
+    residents: list[Resident], sockets: int
+) -> None:
+    judge, wide = costs(), Layout((40_000,) * sockets, True)
+    judge.cost(kind(*residents, layout=wide))
+    assert judge.looked_at == 1 + len(residents) - EXACT
+    added(judge, residents[0], kind(*residents[1:], layout=wide))
+    assert judge.looked_at <= 2 * (1 + len(residents) - EXACT)
 
 
 def test_new_numbers_are_new_kinds() -> None:
@@ -170,7 +205,7 @@ def test_where_nobody_pins_two_meet_by_chance(layout: Layout, expected: list[flo
     assert judge._known(alike(kind(D, D, layout=layout))).pairing is None
 
 
-@given(st.lists(st.sampled_from([A, B, C, D]), min_size=EXACT, max_size=EXACT + 6))
+@given(st.lists(st.sampled_from([OTHER_A, OTHER_B, OTHER_C, OTHER_D]), min_size=EXACT, max_size=EXACT + 6))
 def test_pairings_of_many_hold_every_pod_once_and_fit(residents: list[Resident]) -> None:
     judge, there = costs(), kind(*residents[:-1])
     added(judge, residents[-1], there)
