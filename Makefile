@@ -143,7 +143,7 @@ bench-live: .venv tools ## Berth against kube-scheduler on real control planes: 
 	$(BIN)/python -m bench.live.memory --topology scale-5000 --pods 30000 --controllers placement
 
 .PHONY: bench-latency
-bench-latency: .venv ## where pods go for their users, simulated: half an hour of two processors (docs/benchmarks/latency.md)
+bench-latency: .venv ## where pods go for their users, simulated: 20 minutes of two processors (docs/benchmarks/latency.md)
 	$(BIN)/python -m bench.latency
 
 # -- demo -----------------------------------------------------------------------------------------------------------
