@@ -34,13 +34,16 @@ def placing(proxy: FaultProxy, directory: Path) -> Iterator[ControllerProcess]:
 
 @contextmanager
 def far_away(cluster: LocalCluster) -> Iterator[LatencyStand]:
-    """A stand whose nearest node is the last that a scheduler would take by itself."""
-    with LatencyStand(cluster, {"a": 120, "b": 90, "c": 20}) as stand:
+    """A stand whose nearest node is the last that a scheduler would take by itself.
+
+    No pod explores: where the stand's agents are late, as on a busy machine, one would go to the other node first.
+    """
+    with LatencyStand(cluster, {"a": 120, "b": 130, "c": 20}) as stand:
         stand.places_pods = False
         stand.stage.change_node("c", {"spec": {"taints": [{"key": "slow", "effect": "PreferNoSchedule"}]}})
         for name in ("b", "c"):
             stand.stage.change_node(name, {"spec": {"unschedulable": True}})
-        stand.want(**LIMITS)
+        stand.want(**LIMITS, exploration=["ReverseProbe"])
         yield stand
 
 
