@@ -171,6 +171,12 @@ class Surge(ApiModel):
         max_length=_MAX_NAME,
         description="Pod that is evicted before there is one replica less. Unset: none is.",
     )
+    deployment: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_NAME,
+        description="UID of the Deployment; the number of another of its name is left alone. Unset: any counts.",
+    )
 
 
 class AnnotatedLimits(ApiModel):

@@ -36,6 +36,7 @@ from controllers.latency.observations import Observations
 from controllers.latency.orders import Orders
 from controllers.latency.places import Places
 from controllers.latency.policies import target_of
+from controllers.latency.surge import is_of_another
 from controllers.latency.workloads import Workloads
 
 MOST_SETTLING: Final = 86_400
@@ -245,6 +246,14 @@ def given_up(status: LatencyPolicyStatus) -> LatencyPolicyStatus:
     for move in moves.open_moves(status):
         status = moves.replace(status, move, outcome=Outcome.CANCELLED)
     return status
+
+
+def begun_anew(policy: LatencyPolicy, deployment: Deployment | None) -> LatencyPolicy:
+    """Return the policy without what goes on, if that is of a Deployment whose name another has by now."""
+    if deployment is None or not is_of_another(policy.status.surge, deployment.metadata.uid):
+        return policy
+    status = given_up(policy.status).model_copy(update={"surge": None})
+    return policy.model_copy(update={"status": status})
 
 
 def without_users(status: LatencyPolicyStatus) -> LatencyPolicyStatus:

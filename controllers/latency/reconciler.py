@@ -38,7 +38,7 @@ from berth.scheduling.latency.situation import Action, Create, Evict, Probe, Ste
 from berth.scheduling.latency.stated_limits import with_limits
 from controllers.latency import conditions, events, metrics
 from controllers.latency.candidates import Candidates
-from controllers.latency.deciding import Chosen, Deciding, given_up, without_users
+from controllers.latency.deciding import Chosen, Deciding, begun_anew, given_up, without_users
 from controllers.latency.evictions import Evictions
 from controllers.latency.given_up import SCALED, why_given_up
 from controllers.latency.objects import Deployment
@@ -193,6 +193,7 @@ class Reconciler:
     async def _decide(self, key: str, policy: LatencyPolicy, now: datetime) -> _Decided | None:
         """Return what follows for a policy; None where something else is wanted by then, or of something else."""
         deployment, looked = self._workloads.deployment(target_of(policy)), self._looked(key)
+        policy = begun_anew(policy, deployment)
         left, limits = self._left(policy), limits_of_pods(policy, deployment)
         obstacle = left or self._workloads.obstacle(policy, self._policies)
         if obstacle is not None or deployment is None:
@@ -295,7 +296,6 @@ class Reconciler:
         # Of one that leaves nobody knows when it went: another in its place is awaited in any case.
         beyond = len(staying.keys() - to_go) > should
         settled = surge is not None and not awaited and (beyond or (long_ago and not fewer))
-        gone = surge is not None and surge.leaving not in staying
         return scaling(
             surge,
             going,
@@ -303,8 +303,9 @@ class Reconciler:
             settled=settled,
             wanted=wanted,
             leaving=leaving,
-            gone=gone,
+            gone=surge is not None and surge.leaving not in staying,
             refused=bool(self._scaler.refusal(deployment)),
+            deployment=deployment.metadata.uid,
         )
 
     async def _write(self, key: str, policy: LatencyPolicy, status: LatencyPolicyStatus) -> None:
@@ -336,8 +337,7 @@ class Reconciler:
         """Do what was decided; all of it is harmless when it was done before."""
         target = target_of(policy)
         deployment = self._workloads.deployment(target)
-        write = decided.scaling.write
-        if write is not None and deployment is not None:
+        if (write := decided.scaling.write) is not None and deployment is not None:
             await self._scale(key, policy, deployment, write)
         wanted = Exploration.STEER in policy.spec.exploration
         steer = next((action.node for action in decided.actions if wanted and isinstance(action, Steer)), None)
@@ -382,8 +382,8 @@ class Reconciler:
     async def _gone(self, key: str) -> bool:
         """A policy is gone: what it raised is let down again; returns False if that has to be tried again."""
         policy = self._policies.last(key)
-        surge = policy.status.surge if policy is not None else None
         deployment = self._workloads.deployment(target_of(policy)) if policy is not None else None
+        surge = begun_anew(policy, deployment).status.surge if policy is not None else None
         if surge is not None and deployment is not None:
             write = let_down(surge, self._scaler.replicas(deployment))
             # Of a pod that was just evicted the ReplicaSet may not know, and delete another.

@@ -41,6 +41,7 @@ def scaling(
     leaving: str | None = None,
     gone: bool = False,
     refused: bool = False,
+    deployment: str | None = None,
 ) -> Scaling:
     """Return what the number of replicas should be.
 
@@ -54,14 +55,15 @@ def scaling(
         leaving: pod that is to go where fewer are wanted.
         gone: whether the one that is remembered to be leaving is not there any more.
         refused: whether the API server has refused the number that was wanted last.
+        deployment: uid of the Deployment; `surge` is not of another.
     """
     if surge is None:
         if wanted is not None and wanted < replicas and not moves:
-            return Scaling(_leaving(replicas, leaving) if leaving else None)
+            return Scaling(_leaving(replicas, leaving, deployment) if leaving else None)
         base = replicas if wanted is None or moves else wanted
         if base + moves == replicas:
             return Scaling(None)
-        surge = Surge(replicas=base, previous=replicas, wanted=base + moves)
+        surge = Surge(replicas=base, previous=replicas, wanted=base + moves, deployment=deployment)
         return Scaling(surge, write=(replicas, surge.wanted))
     if replicas == surge.wanted:
         surge = surge.model_copy(update={"seen": True})
@@ -83,7 +85,7 @@ def scaling(
         return Scaling(surge.model_copy(update={"replicas": base, "leaving": None}) if moves else None)
     if base + moves < surge.wanted and not settled:
         return Scaling(surge)
-    after = Surge(replicas=base, previous=surge.wanted, wanted=base + moves)
+    after = Surge(replicas=base, previous=surge.wanted, wanted=base + moves, deployment=deployment)
     return Scaling(after, write=(after.previous, after.wanted))
 
 
@@ -98,6 +100,11 @@ def let_down(surge: Surge, replicas: int) -> tuple[int, int] | None:
     return (replicas, surge.replicas) if ours and replicas > surge.replicas else None
 
 
-def _leaving(replicas: int, pod: str) -> Surge:
+def is_of_another(surge: Surge | None, deployment: str) -> bool:
+    """Return whether what is remembered is of a Deployment of the same name that is gone; `deployment`: its uid now."""
+    return surge is not None and surge.deployment not in (None, deployment)
+
+
+def _leaving(replicas: int, pod: str, deployment: str | None) -> Surge:
     """A pod goes, and the number stays until it has gone."""
-    return Surge(replicas=replicas, previous=replicas, wanted=replicas, seen=True, leaving=pod)
+    return Surge(replicas=replicas, previous=replicas, wanted=replicas, seen=True, leaving=pod, deployment=deployment)

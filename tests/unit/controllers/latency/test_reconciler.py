@@ -163,7 +163,7 @@ async def test_what_is_to_be_done_is_remembered_before_it_is_done(stand: Stand) 
     assert status["metadata"]["resourceVersion"] == "1", "only if nobody has written since"
     [move] = status["status"]["moves"]
     assert (move["pod"], move["targetNode"], move["outcome"]) == ("web-1", "b", "Creating")
-    assert status["status"]["surge"] == {"replicas": 1, "previous": 1, "wanted": 2, "seen": False}
+    assert status["status"]["surge"] == {"replicas": 1, "previous": 1, "wanted": 2, "seen": False, "deployment": "d"}
     assert scale["spec"] == {"replicas": 2}
     assert "MoveBegun" in stand.notes.reasons
 
