@@ -29,7 +29,14 @@ RESTRICTED = {
 
 LIMITED = {
     "small": {"kind": "LimitRange", "spec": {"limits": [{"type": "Container", "max": {"memory": "128Mi"}}]}},
+    "large": {"kind": "LimitRange", "spec": {"limits": [{"type": "Container", "min": {"cpu": "50m"}}]}},
+    "even": {
+        "kind": "LimitRange",
+        "spec": {"limits": [{"type": "Container", "maxLimitRequestRatio": {"memory": "2"}}]},
+    },
+    "together": {"kind": "LimitRange", "spec": {"limits": [{"type": "Pod", "max": {"memory": "300Mi"}}]}},
     "counted": {"kind": "ResourceQuota", "spec": {"hard": {"limits.cpu": "10"}}},
+    "full": {"kind": "ResourceQuota", "spec": {"hard": {"requests.memory": "128Mi"}}},
 }
 """Namespaces, and what in each is against the meter's container."""
 
@@ -214,6 +221,10 @@ def test_the_strictest_pod_security_admits_it(api: Api) -> None:
     ("namespace", "words"),
     [
         pytest.param("small", "maximum memory usage per Container is 128Mi, but limit is 256Mi", id="more-than-may-be"),
+        pytest.param("large", "minimum cpu usage per Container is 50m, but request is 20m", id="less-than-has-to-be"),
+        pytest.param("even", "ratio per Container is 2, but provided ratio is 3.2", id="too-much-above-its-request"),
+        pytest.param("together", "maximum memory usage per Pod is 300Mi, but limit is 320Mi", id="with-the-others"),
+        pytest.param("full", "requested: requests.memory=144Mi", id="no-room"),
         pytest.param("counted", "must specify limits.cpu for: berth-meter", id="without-a-limit-that-is-counted"),
     ],
 )
