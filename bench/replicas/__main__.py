@@ -86,6 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rolled = commands.add_parser("rollouts", help="roll out Online Boutique as a whole, wave after wave")
     rolled.add_argument("--number", type=int, default=72, help="how many rollouts; default: 72")
     rolled.add_argument("--first", type=int, default=0, help="seed of the first; default: 0")
+    rolled.add_argument("--scores", action="store_true", help="without the AppGroup: by kube-scheduler's scores")
     commands.add_parser("add", help="one more replica for each of 150 applications, costs from 1 to 3000")
     compared = commands.add_parser("compare", help="`berth plan` beside the optimum of generated problems")
     compared.add_argument("--problems", type=int, default=500, help="how many; default: 500")
@@ -101,7 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(growth_page(strategy=options.strategy))
     elif options.command == "rollouts":
         seeds = range(options.first, options.first + options.number)
-        print(rollouts.page(rollouts.roll_out(rollouts.Rollout.of(seed)) for seed in seeds))
+        planner = growth.by_scores if options.scores else growth.by_berth_plan
+        print(rollouts.page(rollouts.roll_out(rollouts.Rollout.of(seed), planner) for seed in seeds))
     elif options.command == "add":
         print("\n".join(["| | |", "|---|---|", *additions.lines(additions.add_replicas())]))
     elif options.command == "compare":

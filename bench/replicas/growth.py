@@ -5,6 +5,7 @@ Every step is planned on top of what is bound then, and judged beside a plan of 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from uuid import UUID
 import yaml
 
 from bench.replicas.boutique import GROUP, Case, manifests
-from bench.replicas.cluster import WORKLOAD_LABEL, Manifest, read_cluster
+from bench.replicas.cluster import GROUP_LABEL, WORKLOAD_LABEL, Manifest, read_cluster
 from bench.replicas.evaluator import Evaluation, evaluate
 from bench.replicas.rules import violations
 from berth.cli.plan.run import FORECASTS, plan
@@ -43,6 +44,15 @@ def by_berth_plan(documents: Sequence[Manifest], *, strategy: str | None = None)
     text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper)
     made = plan([("step.yaml", text)], forecasts=FORECASTS, strategy=strategy)
     return {pod["name"]: pod["node"] for pod in made["pods"]}
+
+
+def by_scores(documents: Sequence[Manifest]) -> dict[str, str]:
+    """What `berth plan` makes of manifests whose pods are of no AppGroup: one by one, by kube-scheduler's scores.
+
+    Their labels have other names, so that selectors mean whom they meant.
+    """
+    single = [item for item in documents if item["kind"] != "AppGroup"]
+    return by_berth_plan(json.loads(json.dumps(single).replace(GROUP_LABEL, "grouped")))
 
 
 @dataclass(slots=True)

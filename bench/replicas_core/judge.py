@@ -290,7 +290,7 @@ class Judge:
             return 0.0
         least = min(table.values())
         excess = sum(max(0, count - least - rule.max_skew) for count in table.values())
-        return self.problem.prices.soft_spread * excess
+        return (self.problem.prices.soft_spread if rule.price is None else rule.price) * excess
 
     def _bindable(self, state: State, rules: list[Affinity]) -> bool:
         """Whether the pods with required affinity can be bound in some order."""

@@ -56,6 +56,15 @@ def objective_prices(
     return Prices(network=network, lost_calls=lost, survive_node=node, survive_zone=zone)
 
 
+def lasting_spread_price(group: Group, network: float, location_cost: npt.NDArray[np.float64]) -> float:
+    """What a pod costs by which a hard spread is broken once those that a rollout replaces are gone, in network cost.
+
+    That is more than all calls of the group can save, as it was asked for without a price. It is no hard rule: of what
+    the filters allow while old pods are counted, nothing may keep it.
+    """
+    return BEYOND + 2 * network * unreachable_cost(location_cost) * len(group.edges)
+
+
 def kept_endpoints(
     routing: Mapping[str, Routing], pod_sets: Sequence[Alike], placed: Mapping[str, Mapping[int, int]]
 ) -> int:
@@ -83,7 +92,7 @@ def _most_broken(pod_sets: Sequence[Alike], rules: Iterable[Rule], prices: Price
     for rule in rules:
         selected = waiting(rule.selects) + (0 if rule.placed is None else int(rule.placed.sum()))
         if isinstance(rule, Spread):
-            total += 0.0 if rule.hard else prices.soft_spread * selected
+            total += 0.0 if rule.hard else prices.of_spread(rule) * selected
             continue
         if rule.weight is None:
             continue

@@ -28,7 +28,7 @@ from berth.scheduling.replica_plan.absent import calls_through_absent
 from berth.scheduling.replica_plan.attach_room import attach_room
 from berth.scheduling.replica_plan.places import failure_zones, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
-from berth.scheduling.replica_plan.prices import kept_endpoints, objective_prices
+from berth.scheduling.replica_plan.prices import kept_endpoints, lasting_spread_price, objective_prices
 from berth.scheduling.replica_plan.rollout import away_from, replaced_pods, to_come, with_those_to_come
 from berth.scheduling.replica_plan.rules import RuleReader, TooManyRulesError
 from berth.scheduling.replica_plan.same_nodes import SameNodes
@@ -119,8 +119,9 @@ def pose(
         if carried or limited:
             # Budgets are charged with what is really there, and so are limits kept.
             leaving = {name: Counter(counts) - Counter(placed.get(name, {})) for name, counts in there.items()}
+    lasting = lasting_spread_price(group, weights.network, infrastructure.infrastructure.location_cost)
     try:
-        rules = yield from RuleReader(pod_sets, placed, cache.state, defaults, gone).read(turns)
+        rules = yield from RuleReader(pod_sets, placed, cache.state, defaults, gone, lasting).read(turns)
     except TooManyRulesError:
         return None
     infrastructure = current()

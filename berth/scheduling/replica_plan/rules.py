@@ -49,6 +49,7 @@ class RuleReader:
         state: ClusterState,
         defaults: Sequence[DefaultConstraint] = SYSTEM_DEFAULT_CONSTRAINTS,
         gone: Sequence[PodRecord] = (),
+        lasting: float | None = None,
     ) -> None:
         """Take what is to be placed, and what is placed already.
 
@@ -58,13 +59,14 @@ class RuleReader:
             state: the cluster.
             defaults: constraints of pods that state none, towards replicas of their workload.
             gone: placed pods that soft rules are not to count; `placed` does not have them either.
+            lasting: price of a pod by which a hard spread does not hold without these; None: that of soft ones.
         """
         self._pod_sets = pod_sets
         self._placed = placed
         self._state = state
         self._defaults = defaults
         self._pods = PlacedPods(state, gone)
-        self._gone = bool(gone)
+        self._gone, self._lasting = bool(gone), lasting
         self._labels = LabelIndex([pods.template.labels for pods in pod_sets])
         self._domains: dict[str, Ints] = {}
         self._eligible: dict[bytes, Bools] = {}
@@ -268,7 +270,7 @@ class RuleReader:
                 same = (constraint, pods.template.namespace, id(eligible))
                 known.setdefault(same, (constraint, eligible, []))[2].append(number)
         for constraint, eligible, subjects in known.values():
-            yield self._spread(constraint, eligible, subjects, hard=hard)
+            yield self._spread(constraint, eligible, subjects, hard=hard, price=None if hard else self._lasting)
 
     def _soft_spread(self) -> Iterator[Spread | None]:
         """ScheduleAnyway counts once for each workload that states it."""
@@ -286,7 +288,15 @@ class RuleReader:
         for constraint, eligible, subjects in known.values():
             yield self._spread(constraint, eligible, subjects, hard=False)
 
-    def _spread(self, constraint: SpreadConstraint, eligible: Bools, subjects: list[int], *, hard: bool) -> Spread:
+    def _spread(
+        self,
+        constraint: SpreadConstraint,
+        eligible: Bools,
+        subjects: list[int],
+        *,
+        hard: bool,
+        price: float | None = None,
+    ) -> Spread:
         self._take()
         template = self._pod_sets[subjects[0]].template
         there = matching_pods(constraint, template, self._state)
@@ -310,6 +320,7 @@ class RuleReader:
             ],
             max_skew=constraint.max_skew,
             hard=hard,
+            price=price,
             min_domains=constraint.min_domains,
             eligible=eligible,
             placed=there if there.any() else None,

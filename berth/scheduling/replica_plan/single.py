@@ -25,7 +25,7 @@ from berth.scheduling.gang.state import InfrastructureState
 from berth.scheduling.replica_plan.absent import calls_through_absent
 from berth.scheduling.replica_plan.places import Kinds, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, Floats, own_costs
-from berth.scheduling.replica_plan.prices import kept_endpoints, objective_prices
+from berth.scheduling.replica_plan.prices import kept_endpoints, lasting_spread_price, objective_prices
 from berth.scheduling.replica_plan.rollout import replaced_pods
 from berth.scheduling.replica_plan.rules import RuleReader
 from berth.scheduling.replicas.one_more import one_more
@@ -97,7 +97,8 @@ class SinglePods:
         gone = replaced_pods(group, [pods.candidates[0].info.pod], self._cache)
         placed = placed_replicas(group, state, number, without=gone)
         replicas = sum(placed.get(pods.workload, {}).values())
-        rules = RuleReader([pods], placed, state, self._defaults, gone).read_soft()
+        lasting = lasting_spread_price(group, self._weights.network, infrastructure.location_cost)
+        rules = RuleReader([pods], placed, state, self._defaults, gone, lasting).read_soft()
         homes = sorted({slot for counts in placed.values() for slot in counts})
         nodes, position = kinds.nodes, {slot: slot for slot in homes}
         if not rules:  # which tell nodes apart by whatever label they name

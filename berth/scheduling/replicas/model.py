@@ -15,7 +15,7 @@ import numpy.typing as npt
 from berth.network.routing import Routing
 from berth.scheduling.replicas.problem import Bools, Floats, Ints, Problem, ProblemError
 from berth.scheduling.replicas.relations import Relations
-from berth.scheduling.replicas.rule import matters
+from berth.scheduling.replicas.rule import Spread, matters
 from berth.scheduling.replicas.terms.domains import Domains
 
 Number = TypeVar("Number", np.float64, np.bool_)
@@ -89,7 +89,9 @@ class Model:
         )
         """cost of a caller whose calls are dropped"""
         charges = max((float(charge.max(initial=0.0)) for charge in self.charge if charge is not None), default=0.0)
-        terms = prices.survive_node + prices.survive_zone + prices.soft_affinity + prices.soft_spread + prices.load
+        spreads = [prices.of_spread(rule) for rule in problem.rules if isinstance(rule, Spread)]
+        spread = max([prices.soft_spread, *spreads])
+        terms = prices.survive_node + prices.survive_zone + prices.soft_affinity + spread + prices.load
         terms += charges + (0.0 if problem.sharing is None else problem.sharing.highest)
         self.penalty: float = LARGE * (prices.network * highest * max(1, len(problem.edges)) + terms + 1)
         """price of a broken rule while the search may still mend it"""

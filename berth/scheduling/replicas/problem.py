@@ -54,6 +54,10 @@ class Prices:
     """per caller, as a share of the edge, that finds no endpoint on its node under internalTrafficPolicy Local; None:
     the highest cost between two locations. Calls that are dropped would otherwise be the cheapest of all."""
 
+    def of_spread(self, rule: Spread) -> float:
+        """Price of a pod beyond maxSkew of a constraint that is not hard."""
+        return self.soft_spread if rule.price is None else rule.price
+
 
 @dataclass(frozen=True, slots=True)
 class Link:

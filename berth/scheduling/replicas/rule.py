@@ -70,6 +70,8 @@ class Spread:
     max_skew: int
     hard: bool = True
     """DoNotSchedule; False: ScheduleAnyway"""
+    price: float | None = None
+    """of a pod beyond `max_skew` where it is not hard; None: that of every soft spread"""
     min_domains: int = 1
     """with fewer eligible domains the emptiest one counts as empty"""
     eligible: Bools | None = None

@@ -100,7 +100,7 @@ def _spread(model: Model, rule: Spread, counts: Counts) -> Floats:
     excess = np.maximum(table - least[..., None] - rule.max_skew, 0.0)
     if not rule.hard:
         apart = np.maximum(others - least[..., None] - rule.max_skew, 0.0).sum(axis=-1)
-        return np.asarray(model.problem.prices.soft_spread * (excess[..., present].sum(axis=-1) + apart))
+        return np.asarray(model.problem.prices.of_spread(rule) * (excess[..., present].sum(axis=-1) + apart))
     used = _by_domain(model, domains, rule.subjects, counts) > 0
     return _never(((excess > 0) & used).any(axis=-1) | (_unkeyed(domains, rule.subjects, counts) > 0))
 

@@ -22,7 +22,7 @@ class SpreadTerm:
         self.required = rule.hard
         self._subjects, self._selects = frozenset(rule.subjects), frozenset(rule.selects)
         self._skew = rule.max_skew
-        self._price = model.penalty if rule.hard else model.problem.prices.soft_spread
+        self._price = model.penalty if rule.hard else model.problem.prices.of_spread(rule)
         domains = model.domains(rule.domain)
         self._column, self._keyed = domains.column, domains.keyed
         counted = domains.counted(rule)

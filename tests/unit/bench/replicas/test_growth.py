@@ -9,8 +9,9 @@ import pytest
 
 from bench.replicas.boutique import GROUP, Case
 from bench.replicas.cluster import Manifest, read_cluster
-from bench.replicas.evaluator import evaluate
-from bench.replicas.growth import STEPS, Application, by_berth_plan, grow
+from bench.replicas.evaluator import Evaluation, evaluate
+from bench.replicas.growth import STEPS, Application, by_berth_plan, by_scores, grow
+from bench.replicas.rules import violations
 
 Nodes = dict[str, str]
 
@@ -143,3 +144,17 @@ def test_an_application_that_shrinks_is_as_good_as_one_from_scratch() -> None:
     shrunk = next(step for step in steps if step.name == "shrunk to 2")
     assert (shrunk.lived.survive_node, shrunk.lived.survive_zone) == (11, 11)
     assert shrunk.lived.cost <= 1.2 * shrunk.fresh.cost + 1e-9
+
+
+def test_by_scores_calls_do_not_count_and_rules_do() -> None:
+    """kube-scheduler spreads an application over the cluster, whatever it costs."""
+    ends: list[Evaluation] = []
+    for planner in (by_berth_plan, by_scores):
+        application = Application.of(Case(rule="hard spread over zones", prefer="PreferSameZone"), planner)
+        application.add(3, revision="v1")
+        assert len(application.pods) == 33
+        cluster = read_cluster([*application.base, *application.pods])
+        assert not violations(cluster)
+        ends.append(evaluate(cluster, GROUP))
+    assert ends[0].nodes < ends[1].nodes
+    assert ends[0].cost < ends[1].cost

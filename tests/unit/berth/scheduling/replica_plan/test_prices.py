@@ -108,6 +108,11 @@ ONE, TWO = np.array([0, 1, 0]), np.array([2, 0, 0])
         pytest.param(
             Spread(domain=HOST, subjects=[0], selects=[0], max_skew=1, hard=False, placed=TWO), 5 * 5, id="placed ones"
         ),
+        pytest.param(
+            Spread(domain=HOST, subjects=[0], selects=[0, 1], max_skew=1, hard=False, price=70.0),
+            70 * 5,
+            id="spread with a price of its own",
+        ),
         pytest.param(AntiAffinity(domain=HOST, subjects=[0], selects=[0]), 0, id="required anti-affinity"),
         pytest.param(
             AntiAffinity(domain=HOST, subjects=[0], selects=[0, 1], placed=ONE, placed_subjects=TWO, weight=50),

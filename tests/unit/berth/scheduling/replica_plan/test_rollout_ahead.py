@@ -110,3 +110,15 @@ def test_a_hard_spread_holds_once_what_is_replaced_is_gone(number: int) -> None:
     new = [replica(f"a{n}", NEW, spec=spec) for n in (2, 3)]
     found = [home for first in range(0, 2, number) for home in homes(lab.place(shop, *new[first : first + number]))]
     assert sorted(home[:2] for home in found) == ["z1", "z2"]
+
+
+def test_a_hard_spread_holds_once_what_is_replaced_is_gone_whatever_calls_would_save() -> None:
+    """With the old pods z4 may have two of the three: each is 20 nearer there to what it calls."""
+    zones = {"z1": "r1", "z2": "r1", "z3": "r1", "z4": "r2"}
+    lab = Lab([zoned(f"{zone}-{n}", zone, region) for zone, region in zones.items() for n in range(2)])
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    spec = {"topologySpreadConstraints": [builders.spread(LABEL_ZONE, {LABEL_WORKLOAD: "a"})]}
+    lab.see(replica("b0", OLD, on="z4-0"), replica("b1", OLD, on="z4-1"))
+    lab.see(*(replica(f"a{n}", OLD, on=f"z{n}-0", spec=spec) for n in (1, 2, 3)))
+    found = homes(lab.place(shop, *(replica(f"a{n}", NEW, spec=spec) for n in (4, 5, 6))))
+    assert len({home[:2] for home in found}) == 3

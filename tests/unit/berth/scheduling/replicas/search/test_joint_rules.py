@@ -105,6 +105,9 @@ def test_required_affinity_needs_the_key() -> None:
     ],
 )
 def test_domains_that_no_plan_reaches_count_for_spread(placed: list[int], cost: float) -> None:
-    rule = Spread(domain=ZONE, subjects=[0], selects=[0], max_skew=1, hard=False, placed=np.array(placed))
-    model = books_of(problem(1, rules=[rule]), [0, 1]).model
-    assert float(rule_part(model, rule)({0: np.array([1.0, 0.0])})) == cost
+    for price, factor in ((None, 1), (40.0, 8)):
+        rule = Spread(
+            domain=ZONE, subjects=[0], selects=[0], max_skew=1, hard=False, placed=np.array(placed), price=price
+        )
+        model = books_of(problem(1, rules=[rule]), [0, 1]).model
+        assert float(rule_part(model, rule)({0: np.array([1.0, 0.0])})) == cost * factor

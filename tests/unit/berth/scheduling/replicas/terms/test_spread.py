@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -16,9 +18,10 @@ HARD = seeds_of(Spread, required=True)
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.sampled_from(SOFT))
-def test_soft_rules_cost_what_they_cost_pod_by_pod(seed: int) -> None:
+@given(st.sampled_from(SOFT), st.sampled_from([None, 0.0, 700.0]))
+def test_soft_rules_cost_what_they_cost_pod_by_pod(seed: int, price: float | None) -> None:
     asked = with_rules(seed, Spread, required=False)
+    asked = replace(asked, rules=[replace(rule, price=price) for rule in asked.rules])
     books = books_of(asked)
     walk(books, np.random.default_rng(seed), 8)
     state = state_of(books)
