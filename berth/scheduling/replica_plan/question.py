@@ -29,7 +29,7 @@ from berth.scheduling.replica_plan.attach_room import attach_room
 from berth.scheduling.replica_plan.places import failure_zones, placed_replicas
 from berth.scheduling.replica_plan.pod_sets import Alike, alike
 from berth.scheduling.replica_plan.prices import kept_endpoints, lasting_spread_price, objective_prices
-from berth.scheduling.replica_plan.rollout import away_from, replaced_pods, to_come, with_those_to_come
+from berth.scheduling.replica_plan.rollout import Whose, away_from, replaced_pods, to_come, with_those_to_come
 from berth.scheduling.replica_plan.rules import RuleReader, TooManyRulesError
 from berth.scheduling.replica_plan.same_nodes import SameNodes
 from berth.scheduling.replica_plan.socket_harm import sharing_of
@@ -111,7 +111,7 @@ def pose(
     pods_to_place = [candidate.info.pod for candidate in candidates]
     gone = replaced_pods(group, pods_to_place, cache)
     leaving: Mapping[str, Mapping[int, int]] = {}
-    more = to_come(group, gone, pods_to_place, cache) if gone and ahead else Counter[str]()
+    more = to_come(group, gone, pods_to_place, cache) if gone and ahead else Counter[Whose]()
     if more and len(candidates) + more.total() <= MOST_AHEAD:
         pod_sets = with_those_to_come(pod_sets, more)
     if gone:

@@ -31,6 +31,8 @@ from berth.scheduling.replica_plan.pod_sets import Alike
 from berth.scheduling.single import workload_of
 
 Floats = npt.NDArray[np.float64]
+Whose = tuple[str, str]
+"""workload and Deployment"""
 
 TEMPLATE_HASH = "pod-template-hash"
 """Pod label: the revision of a Deployment."""
@@ -91,8 +93,8 @@ def _others(group: Group, waiting: Iterable[Pod], state: ClusterState) -> Iterat
             yield workload, deployment, revision
 
 
-def to_come(group: Group, replaced: Iterable[PodRecord], waiting: Sequence[Pod], cache: Cache) -> Counter[str]:
-    """How many pods a rolling update brings after those that wait, by workload: each pod replaces one that serves.
+def to_come(group: Group, replaced: Iterable[PodRecord], waiting: Sequence[Pod], cache: Cache) -> Counter[Whose]:
+    """How many pods rolling updates bring after those that wait, by Deployment: each pod replaces one that serves.
 
     An old pod goes once a new one is ready, so that new ones that are not yet replace some of those that are there.
     One that never was ready is there beside as many as there are to be: a rollout that is stuck has such.
@@ -103,36 +105,46 @@ def to_come(group: Group, replaced: Iterable[PodRecord], waiting: Sequence[Pod],
         waiting: pods of it that are to be placed.
         cache: its placed pods.
     """
-    old = Counter(
-        record.template.labels.get(LABEL_WORKLOAD, "") for record in replaced if record.ready and not record.terminating
-    )
+    waits = Counter(whose for whose, revision in map(_revision, waiting) if revision)
     own = {(whose[0], revision) for whose, revision in map(_revision, waiting) if revision}
-    new = Counter(map(workload_of, waiting))
+    old = Counter[Whose]()
+    for each in replaced:
+        if each.ready and not each.terminating:
+            old.update(_owners(each, waits))
     for member in cache.members.placed(group.key) if old else ():
         record = cache.state.record(member.uid)
         if record is None or record.ready or record.terminating:
             continue
-        new[member.workload] += (member.workload, record.template.labels.get(TEMPLATE_HASH, "")) in own
-    return old - new
+        if (member.workload, record.template.labels.get(TEMPLATE_HASH, "")) in own:
+            waits.update(_owners(record, waits))
+    return old - waits
 
 
-def with_those_to_come(pod_sets: Sequence[Alike], more: Mapping[str, int]) -> list[Alike]:
-    """Pod sets with the pods that are still to come, in the largest of each workload; not those with claims.
+def _owners(record: PodRecord, deployments: Iterable[Whose]) -> list[Whose]:
+    """Of these the Deployment of a placed pod, as its name has it; several where names say no more."""
+    labels, name = record.template.labels, record.key.partition("/")[2]
+    workload, revision = labels.get(LABEL_WORKLOAD, ""), labels.get(TEMPLATE_HASH, "")
+    return [
+        whose
+        for whose in deployments
+        if whose[0] == workload and name.startswith(f"{whose[1]}-{revision}-"[:GENERATED])
+    ]
+
+
+def with_those_to_come(pod_sets: Sequence[Alike], more: Mapping[Whose, int]) -> list[Alike]:
+    """Pod sets with the pods that are still to come, in the largest of each Deployment; not those with claims.
 
     Args:
         pod_sets: the waiting pods.
-        more: pods that are to come, by workload.
+        more: pods that are to come, by Deployment.
     """
-    largest: dict[str, Alike] = {}
-    for pods in pod_sets:
-        if pods.workload not in largest or len(pods.candidates) > len(largest[pods.workload].candidates):
-            largest[pods.workload] = pods
-    return [
-        replace(pods, to_come=more.get(pods.workload, 0))
-        if largest[pods.workload] is pods and not any(claim_keys(each.info.pod) for each in pods.candidates)
-        else pods
-        for pods in pod_sets
-    ]
+    of = [Counter(_revision(each.info.pod)[0] for each in pods.candidates) for pods in pod_sets]
+    added = Counter[int]()
+    for whose, count in more.items():
+        largest = max(range(len(of)), key=lambda number: of[number][whose])
+        if not any(claim_keys(each.info.pod) for each in pod_sets[largest].candidates):
+            added[largest] += count
+    return [replace(pods, to_come=added[number]) if added[number] else pods for number, pods in enumerate(pod_sets)]
 
 
 def away_from(
@@ -187,7 +199,7 @@ def apart(pods: Sequence[Pod]) -> list[list[Pod]]:
     return [part for part in parts if part]
 
 
-def _revision(pod: Pod) -> tuple[tuple[str, str], str]:
+def _revision(pod: Pod) -> tuple[Whose, str]:
     """Workload and Deployment of a pod, and its revision; empty for pods of others."""
     revision = pod.metadata.labels.get(TEMPLATE_HASH, "")
     deployment = _deployment(pod, revision) if revision else ""

@@ -12,10 +12,11 @@ from berth.kube.objects import OwnerReference, Pod, PodCondition, Service
 from berth.network.groups import GroupKey
 from berth.scheduling.configuration import Profile
 from berth.scheduling.gang.strategies import DEFAULT, REPLICAS
-from berth.scheduling.replica_plan.rollout import apart, replaced_pods, to_come
+from berth.scheduling.replica_plan.rollout import apart, replaced_pods, to_come, with_those_to_come
 from tests.support import builders, kinds
 from tests.support.placement import ZONE_COSTS, Lab, both_ways, chain, group_object, member, where, zoned
 from tests.support.stage import Stage
+from tests.unit.berth.scheduling.replica_plan.test_rules import pod_sets
 
 HOST = "kubernetes.io/hostname"
 GROUP, WORKLOAD = "appgroup.diktyo.x-k8s.io", "appgroup.diktyo.x-k8s.io.workload"
@@ -107,6 +108,25 @@ def test_how_many_pods_a_rollout_still_brings(pods: list[Pod], waiting: list[Pod
     lab.see(*OLD_PODS, *pods, *waiting)
     replaced = replaced_pods(shop, waiting, lab.cache)
     assert to_come(shop, replaced, waiting, lab.cache).total() == count
+
+
+@pytest.mark.parametrize("first", ["a", "a-canary"])
+def test_each_deployment_of_a_workload_brings_pods_of_its_own(first: str) -> None:
+    """A canary beside the stable one: pods of one are never those of the other."""
+    lab = Lab([zoned("n0"), zoned("n1")])
+    shop = lab.group(group_object("shop", *chain("a", "b")))
+    old = [replica(f"a{n}", OLD, on="n0") for n in range(4)]
+    old += [replica(f"a{n}", OLD, on="n1", deployment="a-canary") for n in range(2)]
+    coming = replica("a7", NEW, on="n1", deployment="a-canary", ready=False)
+    new = [replica("a5", NEW), replica("a6", NEW, deployment="a-canary", spec={"nodeSelector": {"no": "node"}})]
+    lab.see(*old, coming, *new)
+    counts = to_come(shop, replaced_pods(shop, new, lab.cache), new, lab.cache)
+    assert counts == {("a", "a"): 3}
+    ordered = sorted(new, key=lambda pod: not pod.metadata.owner_references[0].name.startswith(f"{first}-{NEW}"))
+    planned = with_those_to_come(pod_sets(lab, *ordered), counts)
+    assert [(pods.candidates[0].info.pod.metadata.name[-1], pods.to_come) for pods in planned] == [
+        (pod.metadata.name[-1], 3 if pod is new[0] else 0) for pod in ordered
+    ]
 
 
 def test_what_waits_itself_is_not_replaced() -> None:
