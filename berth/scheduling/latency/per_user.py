@@ -174,7 +174,8 @@ def _plan(
     free = found < reached and len({*best} - {*there}) <= len({*base} - {*there})
     if free or (may and (_is_nearer(found, reached, spec) or gained >= max(1.0, CLEARLY * len(costs.users)))):
         base = list(best)
-    return tuple(view.nodes[at] for at in base) if set(base) != set(there) else ()
+    # Two pods may be on one node, which is one of the plan all the same: the API server takes none twice.
+    return tuple(view.nodes[at] for at in dict.fromkeys(base)) if set(base) != set(there) else ()
 
 
 def _is_nearer(found: Worth, reached: Worth, spec: LatencyPolicySpec) -> bool:

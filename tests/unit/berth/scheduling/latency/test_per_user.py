@@ -381,3 +381,20 @@ def test_a_plan_is_no_longer_than_a_status_keeps(pods: int) -> None:
     status = decide(LatencyPolicyStatus(), SPEC, there, table, NOW).status
     assert again(status) == status
     assert len(status.plan) == (pods if pods <= MAX_PODS else 0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "there"),
+    [
+        pytest.param(SPEC, view("d", "d", ""), id="another waits for a node"),
+        pytest.param(
+            policy(hard=40, users={"mode": "PerUser", "maxReplicas": 3}), view("d", "d"), id="more are to come"
+        ),
+    ],
+)
+def test_a_plan_has_no_node_twice_where_two_pods_share_one(spec: LatencyPolicySpec, there: View) -> None:
+    """The API server would refuse the status, and nothing would be done any more."""
+    pods = tuple(pod._replace(name=f"p{number}") for number, pod in enumerate(there.pods))
+    rows = [[10.0, 90.0, 90.0, 90.0], [90.0, 90.0, 90.0, 12.0]]
+    decision = decide(LatencyPolicyStatus(), spec, there._replace(pods=pods), users_of(rows), NOW)
+    assert sorted(decision.status.plan) == ["a", "d"]
