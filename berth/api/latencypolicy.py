@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from berth.api import rules
 from berth.api.base import ApiModel, ApiObject, Int32
@@ -44,6 +44,8 @@ PLURAL: Final = "latencypolicies"
 """Resource name in API paths."""
 
 _MAX_NAME: Final = 253
+_NAME: Final = r"^[!#$%&\\\'*+.^_`|~0-9A-Za-z-]+$"
+"""Names of headers and cookies (RFC 9110, 5.6.2; RFC 6265, 4.1.1), as a text in CEL."""
 
 
 class Objective(StrEnum):
@@ -109,6 +111,14 @@ class Target(ApiModel):
     name: str = Field(min_length=1, max_length=_MAX_NAME, description="Name of the workload.")
 
 
+def _only_tokens(source: IdentitySource) -> JsonValue:
+    """A rule: nobody could ever state another name, and all users would count by their addresses without a word."""
+    return {
+        "rule": f"!has(self.source) || self.source != '{source}' || !has(self.name) || self.name.matches('{_NAME}')",
+        "message": f"no {source.lower()} has that name; write one of letters, digits and !#$%&'*+-.^_`|~ alone",
+    }
+
+
 class UserIdentity(ApiModel):
     """How users are told from each other; only a keyed hash of it leaves a meter."""
 
@@ -118,7 +128,9 @@ class UserIdentity(ApiModel):
                 {
                     "rule": "!has(self.source) || self.source == 'Address' || has(self.name)",
                     "message": "the name of the header, cookie or query parameter is missing; write name",
-                }
+                },
+                _only_tokens(IdentitySource.HEADER),
+                _only_tokens(IdentitySource.COOKIE),
             ]
         }
     )
@@ -137,6 +149,17 @@ class UserIdentity(ApiModel):
 
 class Users(ApiModel):
     """Whose latency counts, and for how long."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                {
+                    "rule": "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
+                    "message": "minReplicas is above maxReplicas; write a number that is no higher",
+                }
+            ]
+        }
+    )
 
     mode: UserMode = Field(
         default=UserMode.SINGLE,

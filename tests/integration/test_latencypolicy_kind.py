@@ -42,6 +42,11 @@ def set_status(kubectl: Kubectl, manifest: dict[str, Any]) -> None:
             LIMITS | {"users": {"mode": "PerUser", "identity": {"source": "Cookie", "name": "id"}}},
             id="users by cookie",
         ),
+        pytest.param(
+            LIMITS | {"users": {"identity": {"source": "Query", "name": "user id[ä]"}}}, id="users by any parameter"
+        ),
+        pytest.param(LIMITS | {"users": {"minReplicas": 2, "maxReplicas": 2}}, id="a number of pods that stays"),
+        pytest.param(LIMITS | {"users": {"minReplicas": 2}}, id="pods at least where their number is left alone"),
         pytest.param(LIMITS | {"moves": {"maxPerHour": 0, "dryRun": True}}, id="nothing moved"),
         pytest.param(
             {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}} | LIMITS,
@@ -76,6 +81,20 @@ def test_accepted(kubectl: Kubectl, spec: dict[str, Any]) -> None:
             LIMITS | {"users": {"identity": {"source": "Header"}}},
             "name of the header, cookie",
             id="a header of no name",
+        ),
+        *(
+            pytest.param(
+                LIMITS | {"users": {"identity": {"source": source, "name": name}}},
+                f"no {source.lower()} has that name",
+                id=f"{name!r} for a {source.lower()}",
+            )
+            for source in ("Header", "Cookie")
+            for name in ("X User", "X-User:", "Nutzer-Ä", "user\n")
+        ),
+        pytest.param(
+            LIMITS | {"users": {"minReplicas": 3, "maxReplicas": 2}},
+            "minReplicas is above",
+            id="more pods than at most",
         ),
         pytest.param(LIMITS | {"exploration": ["Steer", "Steer"]}, "duplicate", id="one way twice"),
         pytest.param(LIMITS | {"moves": {"maxPerHour": 65}}, "maxPerHour", id="more moves than are remembered"),
