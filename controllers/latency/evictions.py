@@ -1,7 +1,8 @@
 """Evicts pods through the eviction API; what is refused is tried again, later each time.
 
 A PodDisruptionBudget refuses with 429, several budgets on one pod with 500, a policy of admission with 422, and an
-admission webhook with 403, or with 400 where it states nothing.
+admission webhook with 403, with 400 where it states nothing, or with whatever else it states. The API server itself
+has 409 for a pod that others write all the while. Only by its word that there is no such pod is one taken for gone.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FIRST_DELAY: Final = 5.0
 """Seconds until an eviction is tried again that was refused; twice as many each time."""
 LONGEST_DELAY: Final = 60.0
 """Seconds at most."""
-REFUSED: Final = frozenset({400, 403, 422, 429, 500})
+REFUSED: Final = frozenset({400, 403, 404, 409, 422, 429, 500})
 """Statuses of an eviction that is refused; others are trouble on the way."""
 MOST_CAUSES: Final = 3
 """Causes of a refusal that are told."""
@@ -97,9 +98,9 @@ class Evictions:
                 PODS, body, namespace=pod.metadata.namespace, name=pod.metadata.name, subresource="eviction"
             )
         except ApiError as error:
-            if error.not_found or error.conflict:
+            if error.says_gone(PODS.plural, pod.metadata.name):
                 self._gone(policy, uid)
-                return None  # gone, or another pod by now: the watch tells
+                return None  # the watch tells
             if error.status not in REFUSED:
                 raise
             metrics.REFUSED.inc()

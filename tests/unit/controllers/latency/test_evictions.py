@@ -17,6 +17,7 @@ from tests.unit.controllers.latency.test_workloads import web_pod
 
 POLICY = "shop/web"
 CREATED = Answer(201, {})
+GONE = Answer(404, refusal(404, "NotFound").body | {"details": {"kind": "pods", "name": "web-1"}})
 BUDGET = refusal(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
 
 NAMED = "The disruption budget web-budget needs 1 healthy pods and has 1 currently"
@@ -67,6 +68,9 @@ async def test_it_is_of_this_very_pod_and_no_other_of_its_name(stand: Stand) -> 
         pytest.param(refusal(403, "Forbidden", "denied the request"), id="a webhook"),
         pytest.param(refusal(400, "BadRequest", "denied the request"), id="a webhook that states no code"),
         pytest.param(refusal(422, "Invalid", "denied request"), id="a policy of admission"),
+        pytest.param(refusal(409, "Conflict", "the object has been modified"), id="somebody writes the pod"),
+        pytest.param(refusal(409, "Conflict", "denied the request"), id="a webhook that states a conflict"),
+        pytest.param(refusal(404, "NotFound", "denied the request"), id="a webhook that does not find something"),
     ],
 )
 async def test_a_refusal_is_told_and_not_asked_for_again_before_its_time(stand: Stand, answer: Answer) -> None:
@@ -117,17 +121,21 @@ async def test_another_pod_is_asked_for_at_once(stand: Stand) -> None:
     assert await stand.evict("u2") is None
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        pytest.param(refusal(404, "NotFound"), id="gone"),
-        pytest.param(refusal(409, "Conflict", "the UID in the precondition does not match"), id="another by now"),
-    ],
-)
-async def test_a_pod_that_is_not_there_any_more_is_no_refusal(stand: Stand, answer: Answer) -> None:
-    stand.answers[:] = [answer]
+async def test_a_pod_that_is_not_there_any_more_is_no_refusal(stand: Stand) -> None:
+    stand.answers[:] = [GONE]
     assert await stand.evict() is None
     assert stand.evictions.refusals(POLICY) == {}
+    assert stand.evictions.evicted(POLICY) == {"u1"}
+
+
+async def test_another_pod_of_its_name_is_left_alone_and_forgotten_when_the_watch_tells(stand: Stand) -> None:
+    stand.answers[:] = [
+        refusal(409, "Conflict", "Precondition failed: UID in precondition: u1, UID in object meta: u2")
+    ]
+    assert await stand.evict() is not None
+    stand.evictions.keep(POLICY, frozenset({"u2"}), frozenset())
+    assert stand.evictions.refusals(POLICY) == {}
+    assert stand.evictions.evicted(POLICY) == frozenset()
 
 
 async def test_other_trouble_is_raised_and_no_refusal(stand: Stand) -> None:
@@ -156,7 +164,7 @@ async def test_refusals_of_pods_that_need_not_go_are_forgotten(stand: Stand, the
     ("answer", "evicted"),
     [
         pytest.param(Answer(201, {}), True, id="evicted"),
-        pytest.param(refusal(404, "NotFound"), True, id="gone before"),
+        pytest.param(GONE, True, id="gone before"),
         pytest.param(BUDGET, False, id="refused"),
     ],
 )
