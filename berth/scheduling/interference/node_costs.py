@@ -7,6 +7,7 @@ fewest pods first; until their turn they count as the dearest of those that are 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import mul
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -77,6 +78,39 @@ class _Known(NamedTuple):
     pods: int
 
 
+class _Counted(NamedTuple):
+    """Pods that are known by their classes alone."""
+
+    group: int
+    """all of them, as `GroupCosts` knows groups"""
+    number: int
+    """how many they are"""
+    size: int
+    """what they take together"""
+    sizes: dict[int, int]
+    """what the largest of each class takes, by one of it as a group, ascending"""
+
+    def with_one_more(self, one: int, size: int) -> _Counted:
+        """Return the same with a pod more, one of its class as a group."""
+        sizes = self.sizes | {one: max(size, self.sizes[one])}
+        return _Counted(self.group + one, self.number + 1, self.size + size, sizes)
+
+
+def _counted(kind: Kind) -> _Counted | None:
+    """Return the pods of a kind whose sockets are pinned and that are known by their classes alone; None of others."""
+    if not kind.layout.pinned or not kind.layout.capacities:
+        return None
+    group, taken, sizes = 0, 0, dict.fromkeys(CLASSES.values(), 0)
+    for workload, size in kind.residents:
+        one = CLASSES.get(workload)
+        if one is None:
+            return None
+        group += one
+        taken += size
+        sizes[one] = max(size, sizes[one])
+    return _Counted(group, len(kind.residents), taken, sizes)
+
+
 class NodeCosts:
     """Costs of one slowdown model, in its harm."""
 
@@ -85,7 +119,7 @@ class NodeCosts:
         self._judge = judge
         self._pairings: LRUCache[Kind, _Known] = LRUCache(PAIRED_PODS, getsizeof=lambda known: 1 + known.pods)
         self._added: LRUCache[Resident, Floats] = LRUCache(NEWCOMERS)
-        self._counted: dict[int, CountedPairings] = {}
+        self._pairings_by_class: dict[int, CountedPairings] = {}
         self._looked_at = 0
         self.guessed = False
         """Whether some kinds counted as the dearest in the last answer of `added`."""
@@ -93,7 +127,7 @@ class NodeCosts:
     @property
     def looked_at(self) -> int:
         """Pairings that were worked out."""
-        return self._looked_at + sum(each.looked_at for each in self._counted.values())
+        return self._looked_at + sum(each.looked_at for each in self._pairings_by_class.values())
 
     def cost(self, kind: Kind) -> float:
         """Return the expected harm of a kind's pods."""
@@ -217,36 +251,35 @@ class NodeCosts:
 
     def _added_by_class(self, before: Kind, newcomer: Resident) -> float | None:
         """What a newcomer adds where all are known by their classes alone; None where one is not, or may not fit so."""
-        then = self._by_class(before, newcomer)
-        now = None if then is None else self._by_class(before)
-        return None if then is None or now is None else max(0.0, then - now)
+        now, one = _counted(before), CLASSES.get(newcomer.workload)
+        if now is None or one is None:
+            return None
+        then = self._of_counted(before.layout, now.with_one_more(one, newcomer.size))
+        cost = None if then is None else self._of_counted(before.layout, now)
+        return None if then is None or cost is None else max(0.0, then - cost)
 
-    def _by_class(self, kind: Kind, newcomer: Resident | None = None) -> float | None:
+    def _by_class(self, kind: Kind) -> float | None:
         """Cost of a kind whose pods are known by their classes alone; None of others, and where they may not fit so."""
-        (capacities, pinned, caches), residents = kind
-        if not pinned or not capacities:
+        pods = _counted(kind)
+        return None if pods is None else self._of_counted(kind.layout, pods)
+
+    def _of_counted(self, layout: Layout, pods: _Counted) -> float | None:
+        """Cost of pods that are known by their classes alone; None where they may not fit so."""
+        capacities, _, caches = layout
+        smallest, most, largest = min(capacities), max(caches, default=1), max(pods.sizes.values())
+        if pods.number > MOST or (caches and min(caches) < most):
             return None
-        if newcomer is not None:
-            residents = (*residents, newcomer)
-        smallest, most = min(capacities), max(caches, default=1)
-        if len(residents) > MOST or (caches and min(caches) < most):
+        if largest >= smallest or spans(largest, smallest, most):
             return None
-        pods, sizes = 0, dict.fromkeys(CLASSES.values(), 0)
-        for workload, size in residents:
-            one = CLASSES.get(workload)
-            if one is None or size >= smallest or spans(size, smallest, most):
-                return None
-            pods += one
-            sizes[one] = max(sizes[one], size)
-        counted = self._counted.get(most)
+        counted = self._pairings_by_class.get(most)
         if counted is None:
-            counted = self._counted[most] = CountedPairings(self._judge.group_costs(list(CLASSES), most))
-        found = counted.best(pods, max(1, min(len(capacities), len(residents))))
-        if any(
-            sum(one * size for one, size in zip(counted.costs.counts(group), sizes.values(), strict=True)) > smallest
-            for group in found.groups
-        ):
-            return None
+            counted = CountedPairings(self._judge.group_costs(list(CLASSES), most))
+            self._pairings_by_class[most] = counted
+        found, largest_of = counted.best(pods.group, max(1, min(len(capacities), pods.number))), pods.sizes.values()
+        if pods.size > smallest:  # otherwise all of them fit on one
+            for counts in map(counted.costs.counts, set(found.groups)):
+                if sum(map(mul, counts, largest_of)) > smallest:
+                    return None
         return found.cost
 
     def _grown(self, kind: Kind, before: Kind, newcomer: Resident) -> Assignment | None:
