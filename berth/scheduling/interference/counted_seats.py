@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from berth.scheduling.interference.assignment import EXACT_PODS
 from berth.scheduling.interference.counted_pairings import CountedPairings
-from berth.scheduling.interference.group_costs import ROUNDING
+from berth.scheduling.interference.group_costs import MOST, ROUNDING
 from berth.scheduling.interference.slowdown import PRICE
 
 
@@ -52,6 +52,8 @@ def step_for(
         guests: pods that are there.
         capacities: thousandths of a CPU of each socket, by place.
     """
+    if len(guests) >= MOST:
+        return None
     cost, groups, room = pairings.costs.cost, [0] * len(capacities), list(capacities)
     for pod, takes, place in guests:
         groups[place] += pod
@@ -92,12 +94,18 @@ def _first_least(added: Sequence[float]) -> int:
 def _settled(
     pairings: CountedPairings, groups: Sequence[int], newcomer: int, guests: Sequence[Guest], step: Step
 ) -> bool:
-    """Whether nobody who moves, and no two that change places, make it better by the price after a step."""
-    after = list(groups)
-    after[step.place] += newcomer
+    """Whether nobody who moves, and no two that change places, make it better by the price after a step.
+
+    Nor does the newcomer on another socket, where another moved for it: it goes anywhere for nothing.
+    """
+    cost, after = pairings.costs.cost, list(groups)
     if step.moved is not None:
         pod = guests[step.moved].pod
         after[step.place] -= pod
         after[step.to] += pod
+        added = [cost(group + newcomer) - cost(group) for group in after]
+        if min(added) < added[step.place] - ROUNDING:
+            return False
+    after[step.place] += newcomer
     change = pairings.best_change(after)
     return change is None or change.cost + PRICE >= -ROUNDING

@@ -12,6 +12,7 @@ from berth.api.interference import InterferenceClass
 from berth.scheduling.interference.assignment import EXACT_PODS
 from berth.scheduling.interference.counted_pairings import CountedPairings
 from berth.scheduling.interference.counted_seats import Guest, Step, step_for
+from berth.scheduling.interference.group_costs import MOST
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload
 
@@ -111,3 +112,32 @@ def test_one_makes_room_where_that_is_worth_it() -> None:
 def test_of_many_it_stays_where_nobody_makes_it_better_by_the_price() -> None:
     guests = [(A, 250, place) for place in range(4) for _ in range(3)]
     assert step((A, 250), guests, [8000] * 4) == Step(0)
+
+
+@pytest.mark.parametrize(
+    ("newcomer", "guests", "sockets"),
+    [
+        pytest.param(B, [(B, 1), (C, 0), (C, 0), (C, 1), (B, 1), (C, 0), (D, 0), (B, 0)], 2, id="two sockets"),
+        pytest.param(
+            A,
+            [(D, 1), (B, 0), (D, 1), (C, 2), (C, 2), (A, 1), (D, 0), (D, 1), (C, 2), (C, 1)],
+            3,
+            id="three sockets",
+        ),
+    ],
+)
+def test_of_many_a_newcomer_for_whom_another_moved_has_no_better_socket_then(
+    newcomer: int, guests: list[tuple[int, int]], sockets: int
+) -> None:
+    """It goes anywhere for nothing, unlike those that are there."""
+    there, alone = [(letter, 0, place) for letter, place in guests], (newcomer, 0)
+    found = step(alone, there, [1000] * sockets)
+    if found is not None:
+        own = total(after(found, alone, there), there)
+        others = [total(after(found._replace(place=place), alone, there), there) for place in range(sockets)]
+        assert own <= min(others) + 1e-6
+
+
+def test_more_pods_than_a_group_can_count_are_looked_at_otherwise() -> None:
+    """As a group, 1024 A would be the same as one B."""
+    assert step((D, 0), [*[(A, 0, 0)] * (MOST + 1), *[(D, 0, 1)] * 3], [4000, 4000]) is None
