@@ -37,8 +37,10 @@ from berth.scheduling.replica_plan.volume_cuts import VolumeCut, cut_room
 from berth.scheduling.replica_plan.volume_room import volume_room
 from berth.scheduling.replicas.problem import Edge, Link, Nodes, PodSet, Problem, Workload
 
-MOST_AHEAD = 400
-"""Pods up to which those that a rolling update brings later are planned as well: more take their time."""
+MOST_AHEAD = 200
+"""Pods up to which those that a rolling update brings later are planned as well.
+
+More take their time and gain nothing, as each wave is large enough to be spread by itself."""
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
