@@ -56,6 +56,16 @@ def rolled_out(stand: LatencyStand, strategy: str) -> None:
     stand.change({"spec": {"strategy": {"type": strategy} | rolling, "template": template}})
 
 
+def pod_taken(stand: LatencyStand, *, new: bool) -> None:
+    """Somebody else takes a pod away, as a VerticalPodAutoscaler's updater does or who drains a node."""
+    [name] = [
+        name
+        for name, pod in stand.stage.pods().items()
+        if (pod["spec"].get("nodeName") != stand.stage.node("a")) == new
+    ]
+    stand.api.request("DELETE", f"/api/v1/namespaces/{stand.stage.name}/pods/{name}")
+
+
 def others_policy(stand: LatencyStand) -> None:
     """Of the same workload by name, in another namespace."""
     body = {
@@ -80,6 +90,8 @@ ALWAYS: list[tuple[str, Meddling, list[str], int, int]] = [
     ("each user counts", lambda stand: stand.want(**LIMITS, users={"mode": "PerUser"}), ["b"], 2, 2),
     ("the new node is gone", new_node_gone, ["a"], 1, 2),
     ("the old node is gone", lambda stand: node_gone(stand, "a"), ["b"], 2, 2),
+    ("the old pod is taken", partial(pod_taken, new=False), ["b"], 2, 2),
+    ("the new pod is taken", partial(pod_taken, new=True), ["b"], 2, 2),
     ("a rollout", partial(rolled_out, strategy="RollingUpdate"), ["b"], 3, 3),  # it has one more of its own
     ("pods made anew", partial(rolled_out, strategy="Recreate"), ["b"], 3, 2),
 ]

@@ -142,8 +142,10 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
             status, found = _give_up(status, move, left, now)
         elif target is not None and target.ready:
             status, found = _with_both(status, move, source, target, left, now)
-        elif move.outcome is Outcome.CREATING and move.ready_time is not None:
-            status = moves.replace(status, move, ready_time=None)  # it failed again before it counted
+        elif target is None or (move.outcome is Outcome.CREATING and move.ready_time is not None):
+            # It failed again before it counted; or somebody has taken it away, and another is awaited there.
+            name = target.name if target is not None else None
+            status = moves.replace(status, move, outcome=Outcome.CREATING, ready_time=None, new_pod=name)
         actions += found
         left = without_evicted(left, found)
     if not moves.open_moves(status) and not actions:
