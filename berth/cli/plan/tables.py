@@ -23,6 +23,9 @@ NOTHING = 1e-6
 """Amounts below are rounding."""
 COMFORTABLE_WIDTH = 100
 """Columns that a page is laid out for; on narrower ones every cell may be broken over lines, so that none vanishes."""
+LEAST_FOLDED = 20
+"""Columns for texts that are broken over lines, at least."""
+_GAP = 3
 _BYTES = ("memory", "ephemeral-storage")
 
 
@@ -75,6 +78,14 @@ class Page:
             table.add_row(Text(printable(name)), Text(printable(value)))
         self._console.print(table)
         self._empty = False
+
+    def fits(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, fold: Sequence[str] = ()) -> bool:
+        """Whether a table has room for whole words: for all of its cells, of columns in `fold` for LEAST_FOLDED."""
+        widths = [
+            LEAST_FOLDED if name in fold else max(len(printable(cell)) for cell in (name, *(row[at] for row in rows)))
+            for at, name in enumerate(columns)
+        ]
+        return not self.narrow and sum(widths) + _GAP * (len(widths) - 1) <= self._console.width
 
     def table(
         self,
