@@ -6,6 +6,7 @@
     .venv/bin/python -m bench.replicas boutique --strategy replicas
     .venv/bin/python -m bench.replicas grow
     .venv/bin/python -m bench.replicas rollouts --number 72
+    .venv/bin/python -m bench.replicas large
     .venv/bin/python -m bench.replicas add
     .venv/bin/python -m bench.replicas compare --problems 500
 
@@ -23,7 +24,7 @@ from pathlib import Path
 
 import yaml
 
-from bench.replicas import additions, boutique, comparison, growth, rollouts
+from bench.replicas import additions, boutique, comparison, growth, large, rollouts
 from bench.replicas.cluster import Manifest, read_cluster
 from bench.replicas.report import COLUMNS, cells, page, table
 
@@ -87,6 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rolled.add_argument("--number", type=int, default=72, help="how many rollouts; default: 72")
     rolled.add_argument("--first", type=int, default=0, help="seed of the first; default: 0")
     rolled.add_argument("--scores", action="store_true", help="without the AppGroup: by kube-scheduler's scores")
+    commands.add_parser("large", help="roll out many replicas, with and without the pods to come in the plan")
     commands.add_parser("add", help="one more replica for each of 150 applications, costs from 1 to 3000")
     compared = commands.add_parser("compare", help="`berth plan` beside the optimum of generated problems")
     compared.add_argument("--problems", type=int, default=500, help="how many; default: 500")
@@ -104,6 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         seeds = range(options.first, options.first + options.number)
         planner = growth.by_scores if options.scores else growth.by_berth_plan
         print(rollouts.page(rollouts.roll_out(rollouts.Rollout.of(seed), planner) for seed in seeds))
+    elif options.command == "large":
+        print(large.page())
     elif options.command == "add":
         print("\n".join(["| | |", "|---|---|", *additions.lines(additions.add_replicas())]))
     elif options.command == "compare":
