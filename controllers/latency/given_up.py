@@ -34,11 +34,11 @@ def _why(move: Move, view: View, going: Iterable[Move], now: datetime) -> str:
         return f"node {move.target_node} is gone"
     if moves.in_vain(move, view, going):
         return f"{move.target_node} takes no pod any more, and the new one is elsewhere"
-    if not moves.overdue(move, view.settles, now):
+    if not moves.overdue(move, view, now):
         return "by what is measured now it gains too little"
     if view.refused and move.new_pod is None:
         return f"no pod may be created: {view.refused}"
-    new = next((pod for pod in view.pods if pod.node == move.target_node and pod.name != move.pod), None)
+    new = moves.new_pod(move, view)
     if new is None:
         return f"no pod came to {move.target_node} in time"
     return f"{move.pod} was not gone in time" if new.ready else f"{new.name} was not ready in time"

@@ -127,25 +127,26 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
     """Carry open moves on: evict where the new pod is ready, give up what takes too long, has no node, or no use."""
     actions: list[Action] = []
     for move in moves.open_moves(status):
-        new = _new_pod(move, view)
-        if new is not None and new.name != move.new_pod:
+        new = moves.new_pod(move, view)
+        if new is not None and move.new_pod is None:
             status = moves.replace(status, move, new_pod=new.name)
     left, going = view, moves.open_moves(status)  # `left` is without those that are evicted for the moves before
     for move in going:
         source = next((pod for pod in view.pods if pod.name == move.pod), None)
-        target = _new_pod(move, view)
+        target = moves.new_pod(move, view)
+        name = target.name if target is not None else None
         found: list[Action] = []
         if source is None:
-            outcome = Outcome.CANCELLED if target is None else Outcome.MOVED
-            status = moves.replace(status, move, outcome=outcome, ready_time=move.ready_time or knowledge.whole(now))
-        elif moves.overdue(move, view.settles, now) or moves.in_vain(move, view, going):
+            outcome, ready = Outcome.MOVED if target is not None else Outcome.CANCELLED, move.ready_time
+            ready, name = ready or knowledge.whole(now), name or move.new_pod
+            status = moves.replace(status, move, outcome=outcome, ready_time=ready, new_pod=name)
+        elif moves.overdue(move, view, now) or moves.in_vain(move, view, going):
             status, found = _give_up(status, move, left, now)
-        elif target is not None and target.ready:
-            status, found = _with_both(status, move, source, target, left, now)
-        elif target is None or (move.outcome is Outcome.CREATING and move.ready_time is not None):
-            # It failed again before it counted; or somebody has taken it away, and another is awaited there.
-            name = target.name if target is not None else None
+        elif target is None or moves.is_taken(move, view) or (move.outcome is Outcome.CREATING and not target.ready):
+            # Somebody has taken it away, and another is awaited there, or has come; or it failed before it counted.
             status = moves.replace(status, move, outcome=Outcome.CREATING, ready_time=None, new_pod=name)
+        elif target.ready:
+            status, found = _with_both(status, move, source, target, left, now)
         actions += found
         left = without_evicted(left, found)
     if not moves.open_moves(status) and not actions:
@@ -157,10 +158,6 @@ def without_evicted(view: View, actions: Sequence[Action]) -> View:
     """Return the view without pods that are evicted."""
     going = {action.pod for action in actions if isinstance(action, Evict)}
     return view._replace(pods=tuple(pod for pod in view.pods if pod.name not in going)) if going else view
-
-
-def _new_pod(move: Move, view: View) -> Pod | None:
-    return next((pod for pod in view.pods if pod.node == move.target_node and pod.name != move.pod), None)
 
 
 def _with_both(
@@ -217,7 +214,7 @@ def _give_up(
     That no pod could be created is no fault of the node.
     """
     known = knowledge.by_name(status).get(move.target_node)
-    never_ready = move.outcome is Outcome.CREATING and moves.overdue(move, view.settles, now)
+    never_ready = move.outcome is Outcome.CREATING and moves.overdue(move, view, now)
     refused = never_ready and move.new_pod is None and bool(view.refused)
     never_ready = never_ready and not refused
     lied = known is not None and moves.served_since(move, known) and moves.disappoints(move, known)
@@ -225,7 +222,7 @@ def _give_up(
     status = moves.replace(status, move, outcome=Outcome.CANCELLED, refused=refused or None)
     if never_ready or lied:
         status = knowledge.reject(status, move.target_node, now)
-    new = _new_pod(move, view)
+    new = moves.new_pod(move, view)
     return status, evict_one({new.name} if new is not None else set(), view, view.replicas, _GIVEN_UP)
 
 

@@ -18,7 +18,7 @@ from berth.api.latencypolicy import (
 )
 from berth.scheduling.latency.classification import LEAST_MARGIN
 from berth.scheduling.latency.knowledge import by_name, reject, whole
-from berth.scheduling.latency.situation import Reason, View
+from berth.scheduling.latency.situation import Pod, Reason, View
 
 HOUR: Final = timedelta(hours=1)
 """Over what the number of moves is bounded."""
@@ -91,9 +91,22 @@ def judge(status: LatencyPolicyStatus, now: datetime) -> LatencyPolicyStatus:
     return status
 
 
-def overdue(move: Move, settles: timedelta, now: datetime) -> bool:
-    """Return whether a move takes too long; `settles` is how long the new pod has to be ready."""
-    return whole(now) - (move.ready_time or move.start_time) >= PATIENCE + settles
+def new_pod(move: Move, view: View) -> Pod | None:
+    """Return the new pod of a move, the one that is known if it is there still; None while there is none."""
+    there = [pod for pod in view.pods if pod.node == move.target_node and pod.name != move.pod]
+    return min(there, key=lambda pod: pod.name != move.new_pod, default=None)
+
+
+def is_taken(move: Move, view: View) -> bool:
+    """Return whether the new pod that is known is not there, whether or not another has come in its place."""
+    found = new_pod(move, view)
+    return found is None or move.new_pod not in (None, found.name)
+
+
+def overdue(move: Move, view: View, now: datetime) -> bool:
+    """Return whether a move takes too long: since its new pod was ready if that is there, else since it began."""
+    since = None if is_taken(move, view) else move.ready_time
+    return whole(now) - (since or move.start_time) >= PATIENCE + view.settles
 
 
 def in_vain(move: Move, view: View, going: Iterable[Move]) -> bool:
@@ -109,15 +122,11 @@ def in_vain(move: Move, view: View, going: Iterable[Move]) -> bool:
     if move.target_node not in view.nodes:
         return True
     asked = bool(view.candidates) or view.active
-    if not asked or move.target_node in view.candidates or _is_there(move, view):
+    if not asked or move.target_node in view.candidates or new_pod(move, view) is not None:
         return False
     names = {pod.name for pod in view.pods}
-    both = sum(each.pod in names and _is_there(each, view) for each in going)
+    both = sum(each.pod in names and new_pod(each, view) is not None for each in going)
     return sum(bool(pod.node) for pod in view.pods) > view.replicas + both
-
-
-def _is_there(move: Move, view: View) -> bool:
-    return any(pod.node == move.target_node and pod.name != move.pod for pod in view.pods)
 
 
 def look_at(status: LatencyPolicyStatus, settles: timedelta) -> list[datetime]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from berth.api.latencypolicy import LatencyPolicyStatus, Move, Outcome, Surge
@@ -27,6 +29,7 @@ PODS = {
         pytest.param(["old"], 1, (Outcome.CREATING, None), id="none has come yet"),
         pytest.param(["old", "waits"], 1, (Outcome.CREATING, None), id="one waits for a node"),
         pytest.param(["old", "elsewhere"], 1, (Outcome.CREATING, None), id="one may come still"),
+        pytest.param(["old", "again"], 1, (Outcome.CREATING, "again"), id="another has come"),
         pytest.param(["old", "waits"], SECONDS, (Outcome.CANCELLED, None), id="none came in time"),
         pytest.param([], 1, (Outcome.CANCELLED, "new"), id="both are gone"),
     ],
@@ -49,3 +52,27 @@ def test_another_is_awaited_for_as_long_as_the_first(
     [before] = carry_on(status, view, later(1))[0].moves
     [after] = carry_on(status.model_copy(update={"moves": (before,)}), view, later(at))[0].moves
     assert (after.outcome, after.new_pod) == found
+
+
+@pytest.mark.parametrize("outcome", [Outcome.TRYING, Outcome.EVICTING])
+@pytest.mark.parametrize("settles", [0, 30])
+def test_a_node_is_not_left_alone_for_a_pod_that_is_taken_when_no_other_may_be_awaited(
+    outcome: Outcome, settles: int
+) -> None:
+    """A PodDisruptionBudget kept the old pod for minutes, say, so that the move began long ago."""
+    move = Move(
+        pod="old",
+        source_node="a",
+        target_node="c",
+        reason="BeyondHardLimit",
+        outcome=outcome,
+        start_time=NOW,
+        ready_time=later(SECONDS - 60),
+        new_pod="new",
+    )
+    view = View((PODS["old"], PODS["waits"]), 1, NODES, NODES, settles=timedelta(seconds=settles))
+    status = LatencyPolicyStatus(moves=(move,), surge=Surge(replicas=1, previous=1, wanted=2, seen=True))
+    for _ in range(2):
+        status = carry_on(status, view, later(SECONDS + settles + 10))[0]
+    assert [each.outcome for each in status.moves] == [Outcome.CANCELLED]
+    assert not any(known.rejections for known in status.nodes)

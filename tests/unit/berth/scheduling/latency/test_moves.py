@@ -9,9 +9,8 @@ import pytest
 from berth.api.latencypolicy import MAX_MOVES, LatencyPolicyStatus, MeasurementSource, Move, Outcome
 from berth.scheduling.latency import moves
 from berth.scheduling.latency.knowledge import by_name, observe
+from berth.scheduling.latency.situation import Pod, View
 from tests.support.latency import METER, NOW, PROBE, again, later, measured, policy
-
-NOT_AT_ALL = timedelta()
 
 EMPTY = LatencyPolicyStatus()
 
@@ -119,8 +118,18 @@ def test_a_status_keeps_the_last_moves() -> None:
     assert [each.start_time for each in status.moves] == [later(number) for number in range(3, MAX_MOVES + 3)]
 
 
-def test_a_move_is_overdue_by_what_it_waits_for() -> None:
-    assert not moves.overdue(move(0, Outcome.EVICTING), NOT_AT_ALL, NOW + moves.PATIENCE)
-    assert moves.overdue(move(0, Outcome.CREATING), NOT_AT_ALL, NOW + moves.PATIENCE)
-    assert moves.overdue(move(0, Outcome.EVICTING), NOT_AT_ALL, NOW + moves.PATIENCE + timedelta(seconds=5))
-    assert not moves.overdue(move(0, Outcome.CREATING), timedelta(seconds=1), NOW + moves.PATIENCE)
+@pytest.mark.parametrize(
+    ("outcome", "new", "settles", "seconds"),
+    [
+        pytest.param(Outcome.CREATING, None, 0, 0, id="none has come"),
+        pytest.param(Outcome.CREATING, "new", 1, 1, id="one has to be ready for a while"),
+        pytest.param(Outcome.EVICTING, "new", 0, 5, id="one was ready"),
+        pytest.param(Outcome.EVICTING, "another", 0, 0, id="another was ready, which is gone"),
+        pytest.param(Outcome.EVICTING, None, 0, 5, id="one was ready, of an unknown name"),
+    ],
+)
+def test_a_move_is_overdue_by_what_it_waits_for(outcome: Outcome, new: str | None, settles: int, seconds: int) -> None:
+    view = View((Pod("p", "a"), Pod("new", "b")), 1, ("a", "b"), ("a", "b"), settles=timedelta(seconds=settles))
+    late = NOW + moves.PATIENCE + timedelta(seconds=seconds)
+    assert moves.overdue(move(0, outcome, new_pod=new), view, late)
+    assert not moves.overdue(move(0, outcome, new_pod=new), view, late - timedelta(seconds=1))
