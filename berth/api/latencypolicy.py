@@ -44,8 +44,10 @@ PLURAL: Final = "latencypolicies"
 """Resource name in API paths."""
 
 _MAX_NAME: Final = 253
-_NAME: Final = r"^[!#$%&\\\'*+.^_`|~0-9A-Za-z-]+$"
-"""Names of headers and cookies (RFC 9110, 5.6.2; RFC 6265, 4.1.1), as a text in CEL."""
+_HEADER: Final = r"^[!#$%&\\\'*+.^_`|~0-9A-Za-z-]+$"
+"""Names of headers (RFC 9110, 5.6.2), as a text in CEL."""
+_COOKIE: Final = "^[^;=[:cntrl:] ]([^;=[:cntrl:]]*[^;=[:cntrl:] ])?$"
+"""Names of cookies as browsers keep and send them (RFC 6265, 5.2): 'user[id]' too, which PHP writes for an array."""
 
 
 class Objective(StrEnum):
@@ -111,11 +113,11 @@ class Target(ApiModel):
     name: str = Field(min_length=1, max_length=_MAX_NAME, description="Name of the workload.")
 
 
-def _only_tokens(source: IdentitySource) -> JsonValue:
+def _only(source: IdentitySource, names: str, words: str) -> JsonValue:
     """A rule: nobody could ever state another name, and all users would count by their addresses without a word."""
     return {
-        "rule": f"!has(self.source) || self.source != '{source}' || !has(self.name) || self.name.matches('{_NAME}')",
-        "message": f"no {source.lower()} has that name; write one of letters, digits and !#$%&'*+-.^_`|~ alone",
+        "rule": f"!has(self.source) || self.source != '{source}' || !has(self.name) || self.name.matches('{names}')",
+        "message": f"no {source.lower()} has that name; write one {words}",
     }
 
 
@@ -129,8 +131,8 @@ class UserIdentity(ApiModel):
                     "rule": "!has(self.source) || self.source == 'Address' || has(self.name)",
                     "message": "the name of the header, cookie or query parameter is missing; write name",
                 },
-                _only_tokens(IdentitySource.HEADER),
-                _only_tokens(IdentitySource.COOKIE),
+                _only(IdentitySource.HEADER, _HEADER, "of letters, digits and !#$%&'*+-.^_`|~ alone"),
+                _only(IdentitySource.COOKIE, _COOKIE, "without ; and =, and without spaces around it"),
             ]
         }
     )

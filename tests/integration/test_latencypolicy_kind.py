@@ -45,6 +45,12 @@ def set_status(kubectl: Kubectl, manifest: dict[str, Any]) -> None:
         pytest.param(
             LIMITS | {"users": {"identity": {"source": "Query", "name": "user id[ä]"}}}, id="users by any parameter"
         ),
+        *(
+            pytest.param(
+                LIMITS | {"users": {"identity": {"source": "Cookie", "name": name}}}, id=f"users by a cookie {name!r}"
+            )
+            for name in ("user[id]", "a/b:c@d", "X User", "Nutzer-Ä")
+        ),
         pytest.param(LIMITS | {"users": {"minReplicas": 2, "maxReplicas": 2}}, id="a number of pods that stays"),
         pytest.param(LIMITS | {"users": {"minReplicas": 2}}, id="pods at least where their number is left alone"),
         pytest.param(LIMITS | {"moves": {"maxPerHour": 0, "dryRun": True}}, id="nothing moved"),
@@ -88,8 +94,11 @@ def test_accepted(kubectl: Kubectl, spec: dict[str, Any]) -> None:
                 f"no {source.lower()} has that name",
                 id=f"{name!r} for a {source.lower()}",
             )
-            for source in ("Header", "Cookie")
-            for name in ("X User", "X-User:", "Nutzer-Ä", "user\n")
+            for source, names in (
+                ("Header", ("X User", "X-User:", "Nutzer-Ä", "user\n")),
+                ("Cookie", ("user=", "a;b", "user\n", " user", "user ")),
+            )
+            for name in names
         ),
         pytest.param(
             LIMITS | {"users": {"minReplicas": 3, "maxReplicas": 2}},

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
         pytest.param(IdentitySource.HEADER, "X-Empty", "192.0.2.1", id="an empty one"),
         pytest.param(IdentitySource.COOKIE, "user", "c", id="cookie"),
         pytest.param(IdentitySource.COOKIE, "User", "192.0.2.1", id="another cookie"),
+        pytest.param(IdentitySource.COOKIE, "user[id]", "p", id="cookie of an array"),
+        pytest.param(IdentitySource.COOKIE, "X User", "s", id="cookie with a space"),
         pytest.param(IdentitySource.QUERY, "id", "q 1", id="query, unquoted"),
         pytest.param(IdentitySource.QUERY, "none", "192.0.2.1", id="no such parameter"),
     ],
 )
 def test_identities(source: IdentitySource, name: str, expected: str) -> None:
-    fields = {"X-User": "h", "X-Empty": "", "Cookie": "a=b; user=c"}
+    fields = {"X-User": "h", "X-Empty": "", "Cookie": "a=b; user[id]=p; X User=s; user=c"}
     request = make_mocked_request("GET", "/p?id=q%201&id=other", headers=fields)
     assert identity_of(request, Identity(source, name), address="192.0.2.1") == expected
 
