@@ -135,7 +135,10 @@ class Deciding:
         decision = decide(status, self._carried_out(key, spec, view, now), view, now, awaited=awaited)
         users = now - _last_served(decision.status, heard) <= expiry
         ends = served + expiry if served + expiry > now else None
-        return Chosen(spec, decision.status, view, users, decision.actions, decision.wish, (decision.look_again, ends))
+        actions = decision.actions
+        if self._orders.pause(key):
+            actions = tuple(action for action in actions if not isinstance(action, Probe))  # it is due again
+        return Chosen(spec, decision.status, view, users, actions, decision.wish, (decision.look_again, ends))
 
     async def _for_each(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
         crowd, expiry = self._observations.crowd(key, now), timedelta(seconds=policy.spec.users.expiry_seconds)
@@ -186,7 +189,9 @@ class Deciding:
         """When agents are to measure somebody; None: nobody, or they are at it."""
         if Exploration.REVERSE_PROBE not in spec.exploration or not view.candidates or self._orders.awaited(key):
             return None
-        return self._observations.crowd(key, now).due_at(now)
+        due = self._observations.crowd(key, now).due_at(now)
+        # What others of the namespace take meanwhile is seen then.
+        return due if due is None else max(due, now + timedelta(seconds=self._orders.pause(key)))
 
     def _carried_out(self, key: str, spec: LatencyPolicySpec, view: View, now: datetime) -> LatencyPolicySpec:
         """The spec without what nobody can do: all nodes have to have routers that users are sent to."""

@@ -50,7 +50,7 @@ class _Bucket:
 
 
 class Rate:
-    """So many messages or users a second on average, and some at once, of each key."""
+    """So many messages, users or addresses a second on average, and some at once, of each key."""
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
         """Begin; `clock` tells seconds of a monotonic clock."""
@@ -65,15 +65,27 @@ class Rate:
 
     def take(self, key: str, wanted: int) -> int:
         """Return how many more may be read now, of so many, and count these."""
+        bucket = self._filled(key)
+        found = min(wanted, int(bucket.tokens))
+        bucket.tokens -= found
+        return found
+
+    def spend(self, key: str, count: int) -> None:
+        """Count so many whether or not they are allowed; what is too much is waited for."""
+        self._filled(key).tokens -= count
+
+    def pause(self, key: str) -> float:
+        """Return the seconds until one more is allowed, whole microseconds; 0: now."""
+        return max(0.0, round((1.0 - self._filled(key).tokens) / self._rate, 6))
+
+    def _filled(self, key: str) -> _Bucket:
         now = self._clock()
         bucket = self._buckets.get(key)
         if bucket is None:
             bucket = self._buckets[key] = _Bucket(self._burst, now)
         bucket.tokens = min(self._burst, bucket.tokens + (now - bucket.time) * self._rate)
         bucket.time = now
-        found = min(wanted, int(bucket.tokens))
-        bucket.tokens -= found
-        return found
+        return bucket
 
 
 class Intake:

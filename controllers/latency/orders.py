@@ -13,11 +13,18 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from berth.api.latency_exchange import ProbeAnswer, ProbeOrder
+from controllers.latency.intake import Rate
 
 PATIENCE: Final = 5.0
 """Seconds after which an order that nobody has fetched, or answered since, counts as not answered."""
 MOST_WAITING: Final = 100
 """Orders that wait for one node at most; of more, the oldest are left out."""
+SHARE: Final = 2.5
+"""Addresses a second that the policies of one namespace ask about, on average: as many as one of them at most whose
+users count each. An agent measures three (``--node-user-rate``), one after another, and leaves out who has waited for
+5 s: who has a hundred policies would keep all others' users from being measured."""
+SHARE_AT_ONCE: Final = 50.0
+"""Addresses of one namespace at once."""
 
 
 class Sent(NamedTuple):
@@ -47,6 +54,7 @@ class Orders:
     def __init__(self, clock: Callable[[], float]) -> None:
         """Begin without any; `clock` tells seconds of a monotonic clock."""
         self._clock = clock
+        self._shares = Rate(SHARE, SHARE_AT_ONCE, clock)
         self._waiting: dict[str, dict[str, ProbeOrder]] = {}
         self._news: dict[str, set[asyncio.Event]] = {}
         self._sent: dict[str, Sent] = {}
@@ -61,7 +69,10 @@ class Orders:
         """Have nodes measure their round trips to addresses; what the policy asked for before is no longer awaited."""
         self._end(policy)
         asked = self._rounds[policy] = _Round(self._clock() + PATIENCE)
-        for node, address in itertools.product(nodes, tuple(addresses)):
+        nodes, addresses = tuple(nodes), tuple(addresses)
+        if nodes and addresses:
+            self._shares.spend(_namespace(policy), len(addresses))
+        for node, address in itertools.product(nodes, addresses):
             order = ProbeOrder(id=f"{self._name}-{next(self._numbers)}", address=address)
             asked.ids.add(order.id)
             self._sent[order.id] = Sent(policy, node, address)
@@ -71,6 +82,10 @@ class Orders:
                 del waiting[next(iter(waiting))]
             for news in self._news.get(node, ()):
                 news.set()
+
+    def pause(self, policy: str) -> float:
+        """Return the seconds until a policy may ask again, as those of its namespace have had their share; 0: now."""
+        return self._shares.pause(_namespace(policy))
 
     async def wait(self, node: str, seconds: float) -> tuple[ProbeOrder, ...]:
         """Return the orders for a node as soon as there are any; none after that time."""
@@ -163,3 +178,7 @@ class Orders:
             waiting.pop(order, None)
             if not waiting:
                 self._waiting.pop(node, None)
+
+
+def _namespace(policy: str) -> str:
+    return policy.partition("/")[0]

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from berth.api.latency_exchange import ProbeAnswer
-from controllers.latency.orders import MOST_WAITING, PATIENCE, Orders, Sent
+from controllers.latency.orders import MOST_WAITING, PATIENCE, SHARE, SHARE_AT_ONCE, Orders, Sent
 from tests.support.placement import Clock
 
 POLICY = "shop/web"
@@ -182,3 +182,29 @@ async def test_what_another_controller_asked_for_is_no_answer(orders: Orders, cl
     [order] = await before.wait("a", 0)
     orders.ask(POLICY, ["a"], ["203.0.113.8"])
     assert orders.answer("a", ProbeAnswer(order.id, (9_000,))) is None
+
+
+def test_a_namespace_has_its_share_of_agents_however_many_policies_it_has(orders: Orders, clock: Clock) -> None:
+    """Agents measure one order after another: others' would not have their turn before they are given up."""
+    addresses = [f"203.0.113.{at}" for at in range(5)]
+    asked, seconds = 0, 120
+    for _ in range(seconds):
+        for at in range(100):
+            if not orders.pause(f"shop/{at}"):
+                orders.ask(f"shop/{at}", ["a"], addresses)
+                asked += len(addresses)
+        assert orders.pause("others/web") == 0
+        clock.advance(1)
+    assert SHARE * seconds <= asked <= SHARE_AT_ONCE + SHARE * seconds + len(addresses)
+    pause = orders.pause("shop/0")
+    clock.advance(pause - 0.1)
+    assert orders.pause("shop/0") > 0
+    clock.advance(0.1)
+    assert orders.pause("shop/0") == 0
+
+
+def test_who_asks_nobody_about_anybody_takes_no_share(orders: Orders) -> None:
+    for _ in range(1000):
+        orders.ask(POLICY, ["a", "b"], [])
+        orders.ask(POLICY, [], ["203.0.113.7"])
+    assert orders.pause(POLICY) == 0
