@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 from yarl import URL
 
-from berth.api.latency_exchange import Identity, IdentitySource
+from berth.api.latency_exchange import HEADER_NAME, Identity, IdentitySource
 from berth.runtime.proxy.upstream import Address
 from berth.runtime.settings import ComponentSettings
 
@@ -73,6 +74,10 @@ class MeterSettings(ComponentSettings):
         source = info.data.get("identity", "Address")
         if source == "Address" and name:
             raise ValueError("addresses have no name; state --meter-identity as well")
+        if name and source == "Header" and not re.fullmatch(HEADER_NAME, name):
+            raise ValueError("no header has that name; write one of letters, digits and !#$%&'*+-.^_`|~ alone")
+        if source == "Cookie" and (set(name) & {";", "="} or name != name.strip()):
+            raise ValueError("no cookie has that name; write one without ; and =, and without spaces around it")
         return name
 
     @field_validator("controller")

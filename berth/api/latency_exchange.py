@@ -43,6 +43,8 @@ MAX_INSTANCE: Final = 64
 """Characters of the name of a process at most."""
 MAX_ADDRESS: Final = 45
 """Characters of an address at most; longer ones are none."""
+HEADER_NAME: Final = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+"""Regular expression for names of headers (RFC 9110, 5.6.2)."""
 MAX_IDENTITY_BYTES: Final = 4096
 """Bytes of an identity that are looked at."""
 

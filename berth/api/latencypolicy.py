@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from berth.api import rules
 from berth.api.base import ApiModel, ApiObject, Int32
 from berth.api.labels import ANNOTATION_HARD_MAX_LATENCY, ANNOTATION_SOFT_MAX_LATENCY, BERTH_GROUP
-from berth.api.latency_exchange import IdentitySource
+from berth.api.latency_exchange import HEADER_NAME, IdentitySource
 from berth.api.latencypolicy_status import CONDITION_MOVING as CONDITION_MOVING
 from berth.api.latencypolicy_status import CONDITION_WITHIN_LIMITS as CONDITION_WITHIN_LIMITS
 from berth.api.latencypolicy_status import CONDITION_WORKING as CONDITION_WORKING
@@ -44,8 +44,8 @@ PLURAL: Final = "latencypolicies"
 """Resource name in API paths."""
 
 _MAX_NAME: Final = 253
-_HEADER: Final = r"^[!#$%&\\\'*+.^_`|~0-9A-Za-z-]+$"
-"""Names of headers (RFC 9110, 5.6.2), as a text in CEL."""
+_HEADER: Final = HEADER_NAME.replace("'", r"\'")
+"""As a text in CEL."""
 _COOKIE: Final = "^[^;=[:cntrl:] ]([^;=[:cntrl:]]*[^;=[:cntrl:] ])?$"
 """Names of cookies as browsers keep and send them (RFC 6265, 5.2): 'user[id]' too, which PHP writes for an array."""
 

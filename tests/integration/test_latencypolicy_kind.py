@@ -51,6 +51,10 @@ def set_status(kubectl: Kubectl, manifest: dict[str, Any]) -> None:
             )
             for name in ("user[id]", "a/b:c@d", "X User", "Nutzer-Ä")
         ),
+        pytest.param(
+            LIMITS | {"users": {"identity": {"source": "Header", "name": "X-User's_1.0|~"}}},
+            id="users by an odd header",
+        ),
         pytest.param(LIMITS | {"users": {"minReplicas": 2, "maxReplicas": 2}}, id="a number of pods that stays"),
         pytest.param(LIMITS | {"users": {"minReplicas": 2}}, id="pods at least where their number is left alone"),
         pytest.param(LIMITS | {"moves": {"maxPerHour": 0, "dryRun": True}}, id="nothing moved"),

@@ -52,6 +52,18 @@ def test_what_cannot_be_right_is_refused(flag: str, value: str) -> None:
         of(**{flag: value})
 
 
+@pytest.mark.parametrize(("source", "name"), [("Header", "X User"), ("Cookie", "user=id"), ("Cookie", " user")])
+def test_an_identity_has_a_name_that_a_request_can_have(source: str, name: str) -> None:
+    with pytest.raises(SettingsError, match="--meter-identity-name"):
+        of(identity=source, identity_name=name)
+    assert of(identity="Query", identity_name=name).identity_stated() == Identity(IdentitySource.QUERY, name)
+
+
+@pytest.mark.parametrize(("source", "name"), [("Header", "X-User's_1.0|~"), ("Cookie", "user[id]")])
+def test_odd_names_of_headers_and_cookies_are_taken(source: str, name: str) -> None:
+    assert of(identity=source, identity_name=name).identity_stated() == Identity(IdentitySource(source), name)
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
