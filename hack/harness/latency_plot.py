@@ -13,6 +13,8 @@ import matplotlib.pyplot as plt
 mpl.use("svg")
 
 COLOURS = ("#0b6e99", "#c0562f")
+HELD = 2
+"""Columns without a request that a line goes on over."""
 BOTH = "#"
 """Stands in the terminal where two series meet."""
 
@@ -40,6 +42,8 @@ Series = Mapping[str, Sequence[Point]]
 
 def text_plot(series: Series, marks: Sequence[Mark], *, width: int = 72, height: int = 9) -> str:
     """A plot of characters: of each column the median, by the first letter of the series; marks by number.
+
+    A column in which nobody asked has the median of the one just before.
 
     Args:
         series: points by name, each with at least one point.
@@ -79,7 +83,10 @@ def _medians(points: Sequence[Point], end: float, width: int) -> dict[int, float
     columns: dict[int, list[float]] = {}
     for point in points:
         columns.setdefault(_column(point.time, end, width), []).append(point.value)
-    return {at: median_low(values) for at, values in columns.items()}
+    found = {at: median_low(values) for at, values in columns.items()}
+    # A client that waits for its answers asks less often than there are columns.
+    last = {at + more: value for more in range(HELD, 0, -1) for at, value in found.items() if at + more < max(found)}
+    return last | found
 
 
 def _step(least: float) -> int:

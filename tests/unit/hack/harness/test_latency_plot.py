@@ -35,6 +35,12 @@ def test_one_slow_answer_among_many_does_not_leave_the_rest_at_the_bottom() -> N
     assert [line for line in found.splitlines() if "B" in line][1:] == ["   20 |BB"]
 
 
+def test_a_line_goes_on_over_columns_in_which_nobody_asked_and_not_over_an_outage() -> None:
+    asked = [Point(each, 20) for each in (0.5, 2.5, 5.5, 9.5)]
+    found = text_plot({"Berth": asked}, [Mark(10.0, "the end")], width=10, height=3)
+    assert [line for line in found.splitlines() if "B" in line][1:] == ["   20 |BBBBBBBB B"]
+
+
 points = st.lists(st.builds(Point, st.floats(0, 1e4), st.floats(0, 9e4)), min_size=1, max_size=30)
 
 
