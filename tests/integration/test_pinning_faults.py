@@ -182,7 +182,7 @@ async def test_who_changes_cpus_again_and_again_is_named_and_given_up(node: Stan
         return agent.metric("berth_pinning_given_up_containers")
 
     eventually(disturb, accept=lambda found: found == 1, what="one given up", timeout=120.0)
-    text = f"Pod {node.kubectl.namespace}/web: container c0: given up after 3 writes: it has CPUs"
+    text = f"Pod {node.kubectl.namespace}/web: container c0: given up after 3 writes: "
     node.condition("Drifted", "True", text)
     node.condition("Pinned", "False", text)
     assert (web.cpus, calm.cpus) == (ALL, OTHER)
