@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -22,6 +22,21 @@ PODS = {
 }
 
 
+def in_a_move(outcome: Outcome, *, ready_time: datetime) -> LatencyPolicyStatus:
+    """The status of a policy that moves pod "old" from a to c, where "new" was ready then."""
+    move = Move(
+        pod="old",
+        source_node="a",
+        target_node="c",
+        reason="BeyondHardLimit",
+        outcome=outcome,
+        start_time=NOW,
+        ready_time=ready_time,
+        new_pod="new",
+    )
+    return LatencyPolicyStatus(moves=(move,), surge=Surge(replicas=1, previous=1, wanted=2, seen=True))
+
+
 @pytest.mark.parametrize("outcome", [Outcome.CREATING, Outcome.TRYING, Outcome.EVICTING])
 @pytest.mark.parametrize(
     ("pods", "at", "found"),
@@ -37,17 +52,7 @@ PODS = {
 def test_another_is_awaited_for_as_long_as_the_first(
     outcome: Outcome, pods: list[str], at: float, found: tuple[Outcome, str | None]
 ) -> None:
-    move = Move(
-        pod="old",
-        source_node="a",
-        target_node="c",
-        reason="BeyondHardLimit",
-        outcome=outcome,
-        start_time=NOW,
-        ready_time=NOW,
-        new_pod="new",
-    )
-    status = LatencyPolicyStatus(moves=(move,), surge=Surge(replicas=1, previous=1, wanted=2, seen=True))
+    status = in_a_move(outcome, ready_time=NOW)
     view = View(tuple(PODS[name] for name in pods), 1, NODES, NODES)
     [before] = carry_on(status, view, later(1))[0].moves
     [after] = carry_on(status.model_copy(update={"moves": (before,)}), view, later(at))[0].moves
@@ -60,18 +65,8 @@ def test_a_node_is_not_left_alone_for_a_pod_that_is_taken_when_no_other_may_be_a
     outcome: Outcome, settles: int
 ) -> None:
     """A PodDisruptionBudget kept the old pod for minutes, say, so that the move began long ago."""
-    move = Move(
-        pod="old",
-        source_node="a",
-        target_node="c",
-        reason="BeyondHardLimit",
-        outcome=outcome,
-        start_time=NOW,
-        ready_time=later(SECONDS - 60),
-        new_pod="new",
-    )
     view = View((PODS["old"], PODS["waits"]), 1, NODES, NODES, settles=timedelta(seconds=settles))
-    status = LatencyPolicyStatus(moves=(move,), surge=Surge(replicas=1, previous=1, wanted=2, seen=True))
+    status = in_a_move(outcome, ready_time=later(SECONDS - 60))
     for _ in range(2):
         status = carry_on(status, view, later(SECONDS + settles + 10))[0]
     assert [each.outcome for each in status.moves] == [Outcome.CANCELLED]
