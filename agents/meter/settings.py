@@ -11,7 +11,7 @@ from yarl import URL
 
 from berth.api.latency_exchange import HEADER_NAME, Identity, IdentitySource
 from berth.runtime.proxy.upstream import Address
-from berth.runtime.settings import ComponentSettings
+from berth.runtime.settings import ComponentSettings, NamespaceName
 
 LINGER_SECONDS = 5.0
 """Seconds for which requests are still taken after SIGTERM, unless stated: so long clients may be sent here."""
@@ -47,7 +47,7 @@ class MeterSettings(ComponentSettings):
     """Seconds without a request after which a user is forgotten."""
     controller: str | None = None
     """URL of the latency controller, such as https://berth-latency.example:8443; unset: see the next."""
-    controller_namespace: str | None = None
+    controller_namespace: NamespaceName | None = None
     """Namespace whose ConfigMap says where the controller is, read by the pod's account; unset: nobody is told."""
     token_file: Path = Path("/var/run/secrets/berth.dev/token")
     """File with the pod's token for it, of the audience latency.berth.dev."""

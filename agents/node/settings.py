@@ -15,7 +15,7 @@ from agents.node.probing.sampling import DEFAULT_PEERS
 from agents.node.throughput.receiver import DEFAULT_PORT as THROUGHPUT_PORT
 from berth.api.probereport import MAX_BITS_PER_SECOND, MAX_INTERFACE, MAX_PEERS
 from berth.api.quantity import parse_quantity
-from berth.runtime.settings import ComponentSettings
+from berth.runtime.settings import ComponentSettings, NamespaceName
 
 LONGEST_INTERVAL: Final = 60.0
 """Seconds from one round to the next at most: figures are those of the last 90."""
@@ -30,7 +30,7 @@ class NodeSettings(ComponentSettings):
     """Name of the node that the agent runs on; unset: the host name."""
     service: str = "berth-node"
     """Headless Service of the agents, in whose EndpointSlices they find each other."""
-    namespace: str = "berth-system"
+    namespace: NamespaceName = "berth-system"
     """Namespace of that Service."""
     address: str = ""
     """Address that the responder listens on; empty: all of them."""

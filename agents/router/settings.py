@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field, field_validator
 
-from berth.runtime.settings import ComponentSettings
+from berth.runtime.settings import ComponentSettings, NamespaceName
 
 
 class RouterSettings(ComponentSettings):
@@ -19,7 +19,7 @@ class RouterSettings(ComponentSettings):
     """Service that it stands in front of; has to be given."""
     service_port: str = ""
     """Name or number, as in EndpointSlices, of the port that pods are asked at; needed if the Service has several."""
-    namespace: str | None = None
+    namespace: NamespaceName | None = None
     """Namespace of the Service and of the policy; unset: that of the connection."""
     policy: str = ""
     """LatencyPolicy that says which node serves whom; empty: requests go to the pod with the least to do."""
@@ -39,7 +39,7 @@ class RouterSettings(ComponentSettings):
     """Log each request, without anything that says who asked or for what."""
     controller: str | None = None
     """URL of the latency controller, such as https://berth-latency.example:8443; unset: see the next."""
-    controller_namespace: str | None = None
+    controller_namespace: NamespaceName | None = None
     """Namespace whose ConfigMap says where the controller is; unset: users are not known."""
     token_file: Path = Path("/var/run/secrets/berth.dev/token")
     """File with the pod's token for it, of the audience latency.berth.dev."""

@@ -5,14 +5,25 @@ A field's docstring is its documentation, in ``--help`` and in docs/reference/ru
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
+
+
+def _namespace_name(text: str) -> str:
+    if not re.fullmatch("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", text):
+        raise ValueError("no name of a namespace, which has up to 63 lower-case letters, digits and '-'")
+    return text
+
+
+NamespaceName = Annotated[str, AfterValidator(_namespace_name)]
+"""A name that a namespace can have: another in the path of a request would be a kind that no API server knows."""
 
 
 class Settings(BaseModel):
@@ -43,7 +54,7 @@ class RunSettings(Settings):
     """Context of the kubeconfig; unset: the current one of the file."""
     leader_elect: bool = True
     """Work only while holding the Lease berth-COMPONENT; needed with several replicas."""
-    lease_namespace: str | None = None
+    lease_namespace: NamespaceName | None = None
     """Namespace of the Leases; unset: the namespace of the connection."""
     lease_duration: float = Field(default=15.0, ge=1.0, le=3600.0)
     """Seconds until another replica takes over from a dead one, 1 to 3600."""

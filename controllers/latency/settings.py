@@ -6,7 +6,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from pydantic import Field, field_validator
 
-from berth.runtime.settings import ComponentSettings
+from berth.runtime.settings import ComponentSettings, NamespaceName
 
 
 class LatencySettings(ComponentSettings):
@@ -18,7 +18,7 @@ class LatencySettings(ComponentSettings):
     """Port of the same; 0 picks a free one."""
     address: str = "127.0.0.1"
     """IP address that they are told to reach this process at; in a pod, the pod's."""
-    namespace: str | None = None
+    namespace: NamespaceName | None = None
     """Namespace of its Secret and ConfigMap, and of the node agents; unset: the namespace of the connection."""
     agent_account: str = "berth-node"
     """Service account of the node agents; nobody else gets orders to probe."""

@@ -23,7 +23,7 @@ from tests.support.faults import Fault, FaultProxy
 from tests.support.latency_stand import LatencyStand
 
 LEASE = "10"
-"""Seconds that a Lease lasts: two thirds of them without an answer, as on a busy machine, and nobody would lead any more."""
+"""Seconds that a Lease lasts; without an answer for two thirds of them, as of 4 on a busy machine, its holder ends."""
 
 
 @pytest.fixture

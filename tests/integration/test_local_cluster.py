@@ -79,7 +79,7 @@ def test_pods_bound_to_simulated_nodes_become_running(kubectl: Kubectl, simulate
     kubectl.apply(*(bound_pod(f"p{number}", node) for number, node in enumerate(simulated_nodes)))
     eventually(lambda: phases(kubectl), accept=lambda found: found == ["Running"] * 24, what="24 pods Running")
     pods = kubectl.get("pods")["items"]
-    # Not 24 different ones: kwok makes its pool of addresses without a lock, and twice where two pods come first at once.
+    # Not 24 different ones: kwok makes its pool of addresses without a lock, twice if two pods come first at once.
     assert all(pod["status"].get("podIP") for pod in pods)
     assert all(pod["status"]["containerStatuses"][0]["ready"] for pod in pods)
 

@@ -31,7 +31,8 @@ def container(directory: str) -> dict[str, Any]:
 
 
 def selected(directory: str) -> dict[str, Selected]:
-    arguments = [text.replace("$(NODE_NAME)", "n1") for text in container(directory)["args"]]
+    args = container(directory)["args"]
+    arguments = [text.replace("$(NODE_NAME)", "n1").replace("$(NAMESPACE)", "berth-system") for text in args]
     assert arguments.pop(0) == "run"
     components, process = parse(arguments)
     assert {"pinning": 8080}.get(directory, 9471) == process.health_port

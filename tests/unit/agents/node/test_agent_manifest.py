@@ -33,8 +33,9 @@ def container(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_its_arguments_are_options_of_the_agent(container: dict[str, Any]) -> None:
-    command, *arguments = container["args"]
-    (selected,), process = parse([text.replace("$(NODE_NAME)", "n1") for text in arguments])
+    texts = (text.replace("$(NODE_NAME)", "n1").replace("$(NAMESPACE)", "berth-system") for text in container["args"])
+    command, *arguments = texts
+    (selected,), process = parse(arguments)
     assert (command, selected.name, selected.settings.name) == ("run", "node", "n1")  # type: ignore[attr-defined]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {"probe": DEFAULT_PORT, "health": process.health_port}

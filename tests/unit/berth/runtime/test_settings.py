@@ -105,6 +105,17 @@ def test_bounds_of_the_process(field: str, value: float) -> None:
         RunSettings.model_validate({field: value})
 
 
+@pytest.mark.parametrize("namespace", ["", "A B", "-a", "a/b", "a" * 64])
+def test_a_lease_needs_the_name_of_a_namespace(namespace: str) -> None:
+    with pytest.raises(SettingsError, match=r"^--lease-namespace '.*': no name of a namespace, "):
+        settings_from(RunSettings, "", {"--lease-namespace": namespace})
+
+
+@pytest.mark.parametrize("namespace", ["a", "berth-system", "0", "a" * 63])
+def test_a_lease_may_be_in_any_namespace(namespace: str) -> None:
+    assert settings_from(RunSettings, "", {"--lease-namespace": namespace}).lease_namespace == namespace
+
+
 def test_every_setting_is_described_and_every_flag_belongs_to_one() -> None:
     options = options_of(RunSettings)
     for name in available_components():
