@@ -29,7 +29,6 @@ from berth.api.latencypolicy import (
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
 from berth.kube.events import EventRecorder, Note
-from berth.kube.owners import owner_key
 from berth.kube.resources import LATENCY_POLICIES
 from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.latency import moves
@@ -41,27 +40,20 @@ from controllers.latency.candidates import Candidates
 from controllers.latency.deciding import Chosen, Deciding, begun_anew, given_up, without_users
 from controllers.latency.evictions import Evictions
 from controllers.latency.given_up import SCALED, why_given_up
-from controllers.latency.objects import Deployment
 from controllers.latency.observations import Observations
 from controllers.latency.orders import PATIENCE, Orders
 from controllers.latency.patience import patience, rest_after
 from controllers.latency.places import Places
 from controllers.latency.policies import Policies, target_of
+from controllers.latency.raised import SETTLED_AFTER, SOON, Raised
 from controllers.latency.scaler import AGAIN, Scaler
-from controllers.latency.surge import Scaling, let_down, scaling
-from controllers.latency.workloads import Obstacle, Workloads, left_over, limits_of_pods
+from controllers.latency.surge import Scaling
+from controllers.latency.workloads import Workloads, limits_of_pods
 
 log = structlog.get_logger(__name__)
 
 CONFLICT_DELAY: Final = 0.2
 """Seconds until a policy is looked at again that somebody has changed."""
-SOON: Final = 0.2
-"""Seconds until it is looked at again after something that it should tell of."""
-SETTLED_AFTER: Final = timedelta(seconds=10)
-"""How long after a move replicas are taken away in any case; before, once the pod beyond their number is there.
-
-Of ready pods the ReplicaSet would delete the one that became ready last, or any where both have run for about as long;
-as soon as it has made a further pod in place of the evicted one, it deletes that."""
 
 
 class _Decided(NamedTuple):
@@ -128,6 +120,14 @@ class Reconciler:
             evicted=evictions.evicted,
             refusal=self._scaler.refusal,
         )
+        self._raised = Raised(
+            scaler=self._scaler,
+            recorder=recorder,
+            queue=queue,
+            policies=policies,
+            workloads=workloads,
+            evictions=evictions,
+        )
         self._observations = observations
         self._orders = orders
         self._evictions = evictions
@@ -161,7 +161,7 @@ class Reconciler:
 
     async def _reconcile(self, key: str, policy: LatencyPolicy) -> None:
         # What one of another name raised is let down first: it would count as what there should be.
-        waits = self._policies.has_left(target_of(policy)) and self._left(policy) is None
+        waits = self._policies.has_left(target_of(policy)) and self._raised.left(policy) is None
         left = CONFLICT_DELAY if waits else self._rests.get(key, 0.0) - monotonic()
         if left > 0:
             self._queue.add(key, delay=left)
@@ -194,11 +194,11 @@ class Reconciler:
         """Return what follows for a policy; None where something else is wanted by then, or of something else."""
         deployment, looked = self._workloads.deployment(target_of(policy)), self._looked(key)
         policy = begun_anew(policy, deployment)
-        left, limits = self._left(policy), limits_of_pods(policy, deployment)
+        left, limits = self._raised.left(policy), limits_of_pods(policy, deployment)
         obstacle = left or self._workloads.obstacle(policy, self._policies)
         if obstacle is not None or deployment is None:
             status = without_users(given_up(as_of(policy.status, now)))
-            found = self._scaling(key, status, deployment, now) if deployment is not None else Scaling(None)
+            found = self._raised.scaling(key, status, deployment, now) if deployment is not None else Scaling(None)
             status = status.model_copy(update={"surge": found.surge, "annotated_limits": limits})
             why = {move.pod: obstacle.message for move in moves.open_moves(policy.status)} if obstacle else {}
             updates = conditions.obstructed(obstacle) if obstacle else []
@@ -210,13 +210,6 @@ class Reconciler:
         decided = self._follow(key, policy, chosen, limits, now) if looked == self._looked(key) else None
         self._rests[key] = monotonic() + rest_after(chosen.seconds + thread_time() - begun)
         return decided
-
-    def _left(self, policy: LatencyPolicy) -> Obstacle | None:
-        """Return why what a policy that is gone raised is not let down; None: there is none, or it has to wait."""
-        target = target_of(policy)
-        deployment = self._workloads.deployment(target)
-        refusal = self._scaler.refusal(deployment) if deployment is not None else ""
-        return left_over(deployment, refusal) if deployment and refusal and self._policies.has_left(target) else None
 
     def _looked(self, key: str) -> tuple[object, ...]:
         """What a decision is about: where it is another by the time that it is made, nothing follows from it."""
@@ -247,7 +240,7 @@ class Reconciler:
         if chosen.each is not None and chosen.each.held is not None:
             why = dict.fromkeys(why, chosen.each.held.message)
         to_go = frozenset(action.pod for action in actions if isinstance(action, Evict))
-        found = self._scaling(key, status, deployment, now, chosen.replicas, chosen.leaving, to_go)
+        found = self._raised.scaling(key, status, deployment, now, chosen.replicas, chosen.leaving, to_go)
         if found.fewer:
             actions = tuple(action for action in actions if not isinstance(action, Evict))
         if found.taken_over:
@@ -271,42 +264,6 @@ class Reconciler:
         times += [now + SETTLED_AFTER] if found.surge is not None and not moves.open_moves(status) else []
         beyond = any(update.reason.startswith("Beyond") for update in updates)
         return _Decided(status, updates, actions, found, min(times, default=None), beyond, tuple(notes), why)
-
-    def _scaling(
-        self,
-        key: str,
-        status: LatencyPolicyStatus,
-        deployment: Deployment,
-        now: datetime,
-        wanted: int | None = None,
-        leaving: str | None = None,
-        to_go: frozenset[str] = frozenset(),
-    ) -> Scaling:
-        target = owner_key(deployment.metadata.namespace, "Deployment", deployment.metadata.name)
-        there = self._workloads.pods(target).items()
-        staying = {pod.metadata.name: uid for uid, pod in there if pod.metadata.deletion_timestamp is None}
-        surge, going = status.surge, len(moves.open_moves(status))
-        fewer = surge is not None and surge.leaving is not None
-        should = surge.replicas - fewer + going if surge is not None else 0
-        last = max((move.ready_time or move.start_time for move in status.moves), default=now - SETTLED_AFTER)
-        long_ago = min(now - last, timedelta(seconds=self._evictions.since(key))) >= SETTLED_AFTER
-        # Nobody knows which of two ready pods the ReplicaSet deletes: what is to go goes before it deletes another.
-        evicted = {name for name, uid in staying.items() if uid in self._evictions.evicted(key)}
-        awaited = (to_go - self._evictions.refusals(key).keys() | evicted) & staying.keys()
-        # Of one that leaves nobody knows when it went: another in its place is awaited in any case.
-        beyond = len(staying.keys() - to_go) > should
-        settled = surge is not None and not awaited and (beyond or (long_ago and not fewer))
-        return scaling(
-            surge,
-            going,
-            self._scaler.replicas(deployment),
-            settled=settled,
-            wanted=wanted,
-            leaving=leaving,
-            gone=surge is not None and surge.leaving not in staying,
-            refused=bool(self._scaler.refusal(deployment)),
-            deployment=deployment.metadata.uid,
-        )
 
     async def _write(self, key: str, policy: LatencyPolicy, status: LatencyPolicyStatus) -> None:
         metadata = policy.metadata
@@ -338,7 +295,7 @@ class Reconciler:
         target = target_of(policy)
         deployment = self._workloads.deployment(target)
         if (write := decided.scaling.write) is not None and deployment is not None:
-            await self._scale(key, policy, deployment, write)
+            await self._raised.scale(key, policy, deployment, write)
         wanted = Exploration.STEER in policy.spec.exploration
         steer = next((action.node for action in decided.actions if wanted and isinstance(action, Steer)), None)
         self._observations.routers(key).ask(steer, self._clock())
@@ -363,33 +320,12 @@ class Reconciler:
                     metrics.PROBES.inc(len(nodes) * len(addresses))
                     self._queue.add(key, delay=PATIENCE if addresses else SOON)
 
-    async def _scale(self, key: str, policy: LatencyPolicy, deployment: Deployment, write: tuple[int, int]) -> None:
-        """Set the number of replicas; who wonders is told where that is refused, and the rest goes on meanwhile."""
-        before, after = write
-        known = self._scaler.refusal(deployment)
-        try:
-            done = await self._scaler.scale(deployment, before, after)
-        except ApiError:
-            if not (refusal := self._scaler.refusal(deployment)):
-                raise
-            if refusal != known:
-                self._recorder.record(events.scaling_refused(events.about(policy), after, refusal))
-            self._queue.add(key, delay=SOON if refusal != known else AGAIN)
-        else:
-            log.info("scaled", policy=key, before=before, after=after, done=done)
-            self._queue.add(key, delay=SOON)
-
     async def _gone(self, key: str) -> bool:
         """A policy is gone: what it raised is let down again; returns False if that has to be tried again."""
         policy = self._policies.last(key)
         deployment = self._workloads.deployment(target_of(policy)) if policy is not None else None
-        surge = begun_anew(policy, deployment).status.surge if policy is not None else None
-        if surge is not None and deployment is not None:
-            write = let_down(surge, self._scaler.replicas(deployment))
-            # Of a pod that was just evicted the ReplicaSet may not know, and delete another.
-            recent = self._evictions.since(key) < SETTLED_AFTER.total_seconds()
-            if write is not None and (recent or not await self._scaler.scale(deployment, *write)):
-                return False
+        if policy is not None and deployment is not None and not await self._raised.let_down(key, policy, deployment):
+            return False
         self._policies.forget(key)
         self._observations.forget(key)
         self._orders.forget(key)

@@ -26,7 +26,7 @@ from controllers.latency.observations import Observations
 from controllers.latency.orders import Orders
 from controllers.latency.places import Places
 from controllers.latency.policies import Policies
-from controllers.latency.reconciler import CONFLICT_DELAY, SETTLED_AFTER, Reconciler
+from controllers.latency.reconciler import CONFLICT_DELAY, Reconciler
 from controllers.latency.workloads import Workloads
 from tests.support import builders
 from tests.support.api_server import Answer, ApiServer, Request, api_server, refusal
@@ -363,31 +363,6 @@ async def test_a_policy_that_goes_while_a_pod_moves_takes_its_replica_along(
     assert not await stand.reconciler.reconcile(KEY)
     assert [(kind, body["spec"]["replicas"]) for kind, body in stand.writes] == [("scale", each) for each in written]
     assert stand.policies.last(KEY) is None
-
-
-async def test_what_a_policy_leaves_is_tried_again_until_it_is_done(stand: Stand, refused: dict[str, Answer]) -> None:
-    refused["scale"] = refusal(409, "Conflict")
-    stand.wants(moving(seen=True))
-    stand.workloads.deployment_changed(None, running(2))
-    stand.policies.remove(KEY)
-    assert await stand.reconciler.reconcile(KEY), "it is to be looked at again"
-    assert CONFLICT_DELAY in stand.queue.delays
-    refused.clear()
-    assert not await stand.reconciler.reconcile(KEY)
-    assert [kind for kind, _ in stand.writes] == ["scale", "scale"]
-
-
-async def test_what_a_policy_raised_is_let_down_once_the_replica_set_knows_which_pod_was_evicted(stand: Stand) -> None:
-    stand.wants(moving(seen=True))
-    stand.workloads.deployment_changed(None, running(2))
-    stand.appears(pod("web-2", "u2", "b"))
-    stand.measured(a=FAR, b=NEAR)
-    await stand.reconciler.reconcile(KEY)
-    stand.policies.remove(KEY)
-    assert await stand.reconciler.reconcile(KEY)
-    stand.clock.advance(SETTLED_AFTER.total_seconds())
-    assert not await stand.reconciler.reconcile(KEY)
-    assert [kind for kind, _ in stand.writes] == ["status", "eviction", "scale"]
 
 
 def moving(*, seen: bool, outcome: str = "Creating", **fields: str) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import pytest
 from berth.api.latency_exchange import UserRoundTrips
 from berth.api.latencypolicy import API_VERSION, KIND
 from berth.kube.errors import ApiError
-from controllers.latency.reconciler import CONFLICT_DELAY, SETTLED_AFTER
+from controllers.latency.raised import SETTLED_AFTER
+from controllers.latency.reconciler import CONFLICT_DELAY
 from controllers.latency.scaler import AGAIN
 from tests.support.api_server import Answer, refusal
 from tests.unit.controllers.latency.test_reconciler import FAR, KEY, NEAR, Stand, moving, pod, refused, running, stand

@@ -1,6 +1,6 @@
 """A number of replicas is set only where nobody else has, and not again and again where it is refused.
 
-With a scripted API server. What people are told of a refusal: test_reconciler_scaling.py.
+With a scripted API server. What people are told of a refusal: test_raised.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A Deployment whose number of replicas may not be set: people are told, and nothing is tried again and again."""
+"""The number of replicas that policies have raised: set back when they go, and what is told where it may not be set."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from berth.scheduling.latency.moves import PATIENCE
+from controllers.latency.raised import SETTLED_AFTER
+from controllers.latency.reconciler import CONFLICT_DELAY
 from controllers.latency.scaler import AGAIN
 from tests.support.api_server import Answer, refusal
-from tests.unit.controllers.latency.test_reconciler import FAR, KEY, NEAR, Stand, moving, refused, running, stand
+from tests.unit.controllers.latency.test_reconciler import FAR, KEY, NEAR, Stand, moving, pod, refused, running, stand
 
 __all__ = ["refused", "stand"]
 REFUSALS = [
@@ -101,3 +103,28 @@ async def test_a_number_that_somebody_sets_makes_a_refusal_old_news(stand: Stand
     assert not scaler.refusal(running(3))
     refused.clear()
     assert await scaler.scale(running(3), 3, 4), "it need not wait"
+
+
+async def test_what_a_policy_leaves_is_tried_again_until_it_is_done(stand: Stand, refused: dict[str, Answer]) -> None:
+    refused["scale"] = refusal(409, "Conflict")
+    stand.wants(moving(seen=True))
+    stand.workloads.deployment_changed(None, running(2))
+    stand.policies.remove(KEY)
+    assert await stand.reconciler.reconcile(KEY), "it is to be looked at again"
+    assert CONFLICT_DELAY in stand.queue.delays
+    refused.clear()
+    assert not await stand.reconciler.reconcile(KEY)
+    assert [kind for kind, _ in stand.writes] == ["scale", "scale"]
+
+
+async def test_what_a_policy_raised_is_let_down_once_the_replica_set_knows_which_pod_was_evicted(stand: Stand) -> None:
+    stand.wants(moving(seen=True))
+    stand.workloads.deployment_changed(None, running(2))
+    stand.appears(pod("web-2", "u2", "b"))
+    stand.measured(a=FAR, b=NEAR)
+    await stand.reconciler.reconcile(KEY)
+    stand.policies.remove(KEY)
+    assert await stand.reconciler.reconcile(KEY)
+    stand.clock.advance(SETTLED_AFTER.total_seconds())
+    assert not await stand.reconciler.reconcile(KEY)
+    assert [kind for kind, _ in stand.writes] == ["status", "eviction", "scale"]
