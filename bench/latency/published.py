@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from bench.latency.scenarios import SERVICE, Noise, Scenario
+from berth.api.latencypolicy import PublishedRule
 from berth.scheduling.latency.classification import Limits
-from berth.scheduling.latency.published import hard, hard_soft, minimum, search
-from berth.scheduling.latency.published.search import Rule, Visited
+from berth.scheduling.latency.published import search
+from berth.scheduling.latency.published.rounds import ROUND_SECONDS
+from berth.scheduling.latency.published.rules import RULES
+from berth.scheduling.latency.published.search import Visited
 
-ROUND: Final = 31.0
-"""Seconds between rounds: a pause of 30, and a second of work."""
 PUBLISHING: Final = 5.0
 """Seconds between what the meter tells."""
 HORIZON: Final = 600.0
@@ -26,10 +27,8 @@ NOISE: Final = Noise(0.03)
 class Mode(NamedTuple):
     """A published rule, and what it is to reach."""
 
-    leave: Rule
-    """which nodes a round leaves"""
-    destination: Callable[[Sequence[Visited]], str]
-    """where a pod goes then"""
+    rule: PublishedRule
+    """the rule"""
     goal: Callable[[Scenario], float]
     """round trip in milliseconds that is low enough"""
     after_all: bool = False
@@ -37,9 +36,9 @@ class Mode(NamedTuple):
 
 
 MODES: Final = {
-    "LAIS-H": Mode(hard.leave, search.destination, lambda scenario: scenario.hard),
-    "LAIS-S": Mode(hard_soft.leave, search.destination, lambda scenario: scenario.soft),
-    "LAIS-0": Mode(minimum.leave, minimum.destination, lambda scenario: scenario.nearest, after_all=True),
+    "LAIS-H": Mode(PublishedRule.HARD, lambda scenario: scenario.hard),
+    "LAIS-S": Mode(PublishedRule.HARD_AND_SOFT, lambda scenario: scenario.soft),
+    "LAIS-0": Mode(PublishedRule.MINIMUM, lambda scenario: scenario.nearest, after_all=True),
 }
 """The published modes by name."""
 
@@ -64,7 +63,7 @@ class Search:
 
     def __init__(self, scenario: Scenario, mode: Mode, chance: random.Random) -> None:
         """Begin with a pod on a cluster by chance."""
-        self.mode, self.chance = mode, chance
+        self.rule, self.chance = RULES[mode.rule], chance
         self.limits = Limits(scenario.hard * 1000.0, scenario.soft * 1000.0)
         self.nodes = {name: Visited(name) for name in scenario.nodes}
         self.place = self._go(search.destination)
@@ -73,16 +72,16 @@ class Search:
     def _go(self, destination: Callable[[Sequence[Visited]], str]) -> str:
         shuffled = self.chance.sample(list(self.nodes.values()), len(self.nodes))
         node = self.nodes[destination(shuffled)]
-        self.nodes[node.node] = node._replace(pods=node.pods + 1, visits=node.visits + 1)
+        self.nodes[node.node] = node.reached()
         return node.node
 
     def round(self) -> bool:
         """Do what a round does; return whether the pod has gone to another cluster."""
-        left = self.mode.leave(tuple(self.nodes.values()), self.limits)
+        left = self.rule.leave(tuple(self.nodes.values()), self.limits)
         if self.place not in left:
             return False
         self.nodes[self.place] = self.nodes[self.place]._replace(pods=0, dropped=True)
-        self.place = self._go(self.mode.destination)
+        self.place = self._go(self.rule.destination)
         self.moves += 1
         return True
 
@@ -109,7 +108,7 @@ def run(scenario: Scenario, mode: Mode, seed: int, *, early: bool = True) -> Out
     chance = random.Random(seed)
     known, threshold = Search(scenario, mode, chance), mode.goal(scenario) + SERVICE
     at = dict(zip(scenario.nodes, scenario.latencies, strict=True))
-    ready, time, next_round, next_told = 0.0, chance.uniform(0, 1), ROUND, PUBLISHING
+    ready, time, next_round, next_told = 0.0, chance.uniform(0, 1), ROUND_SECONDS, PUBLISHING
     values: list[float] = []
     seen: list[tuple[float, float]] = []
     below = failed = 0
@@ -123,7 +122,7 @@ def run(scenario: Scenario, mode: Mode, seed: int, *, early: bool = True) -> Out
             else:
                 if known.round():
                     ready, values = next_round + chance.uniform(1, 3), []
-                next_round += ROUND
+                next_round += ROUND_SECONDS
         if time < ready:
             failed, time = failed + 1, time + 0.5
             continue

@@ -34,7 +34,10 @@ from berth.api.latencypolicy_status import Move as Move
 from berth.api.latencypolicy_status import NodeState as NodeState
 from berth.api.latencypolicy_status import NodeStatus as NodeStatus
 from berth.api.latencypolicy_status import Outcome as Outcome
+from berth.api.latencypolicy_status import PublishedRule as PublishedRule
+from berth.api.latencypolicy_status import Search as Search
 from berth.api.latencypolicy_status import Surge as Surge
+from berth.api.latencypolicy_status import VisitedNode as VisitedNode
 
 API_VERSION: Final = f"{BERTH_GROUP}/v1alpha1"
 """``apiVersion`` of every LatencyPolicy."""
@@ -57,6 +60,15 @@ class Objective(StrEnum):
     """to be within the limits, and no further"""
     MINIMUM = "Minimum"
     """to be as near as possible"""
+
+
+class Decisions(StrEnum):
+    """How it is decided which pods move where."""
+
+    MEASURED = "Measured"
+    """a pod moves to a node that is proven to be better, as soon as one is"""
+    PUBLISHED = "Published"
+    """as in the thesis: in rounds, by what meters say alone, to the node visited least"""
 
 
 class Exploration(StrEnum):
@@ -236,6 +248,12 @@ class LatencyPolicySpec(ApiModel):
                     "self.softMaxLatency <= self.hardMaxLatency",
                     "message": "softMaxLatency is above hardMaxLatency; write a soft limit that is no higher",
                 },
+                {
+                    "rule": "!has(self.decisions) || self.decisions != 'Published' || !has(self.users) || "
+                    "!has(self.users.mode) || self.users.mode == 'Single'",
+                    "message": "the published rules know all users as one; write users.mode: Single, or leave "
+                    "decisions: Published out",
+                },
             ]
         }
     )
@@ -257,6 +275,15 @@ class LatencyPolicySpec(ApiModel):
         description=(
             "What pods move for. Constraints: to be within the limits. Minimum: to be as near as possible. Unset: "
             "Constraints."
+        ),
+    )
+    decisions: Decisions = Field(
+        default=Decisions.MEASURED,
+        description=(
+            "How it is decided. Measured: a pod moves once another node is proven to be better. Published: as in the "
+            "thesis, by its rule for the minimum, a hard limit or both limits: every 31 seconds pods leave nodes for "
+            "those visited least, by what meters say alone; exploration, moves.coolDownSeconds and "
+            "moves.minImprovementPercent do not count then. Unset: Measured."
         ),
     )
     users: Users = Field(default=Users(), description="Whose latency counts. Unset: all users as if they were one.")

@@ -179,6 +179,44 @@ class Surge(ApiModel):
     )
 
 
+class PublishedRule(StrEnum):
+    """Which rule of the thesis decides."""
+
+    MINIMUM = "Minimum"
+    """all nodes are visited, and then the nearest is taken"""
+    HARD = "Hard"
+    """nodes beyond the hard limit are left"""
+    HARD_AND_SOFT = "HardAndSoft"
+    """and nodes beyond the soft one, as the soft condition lets it"""
+
+
+class VisitedNode(ApiModel):
+    """A node that pods went to in rounds of the published rules."""
+
+    node: str = Field(min_length=1, max_length=_MAX_NAME, description="Name of the node.")
+    visits: Int32 = Field(ge=0, description="How many pods went there since the search began.")
+    left: bool = Field(default=False, description="Whether a pod has left it for its latency since.")
+
+
+class Search(ApiModel):
+    """What the rounds of the published rules remember."""
+
+    rule: PublishedRule = Field(
+        description=(
+            "Rule that decides. Minimum: all nodes are visited, then the nearest is taken. Hard: nodes beyond the hard "
+            "limit are left. HardAndSoft: and those beyond the soft one, while half of all nodes may be valid without."
+        )
+    )
+    start_time: Timestamp = Field(description="When the search began.")
+    round_time: Timestamp = Field(description="When the last round was, or the search began.")
+    visited: tuple[VisitedNode, ...] = Field(
+        default=(),
+        max_length=MAX_NODES,
+        description="Nodes that were visited.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["node"]},
+    )
+
+
 class AnnotatedLimits(ApiModel):
     """Limits that the pods' annotations state."""
 
@@ -227,6 +265,9 @@ class LatencyPolicyStatus(ApiModel):
     )
     surge: Surge | None = Field(
         default=None, description="The number of replicas is being changed, or is raised. Unset: it is left alone."
+    )
+    search: Search | None = Field(
+        default=None, description="What the rounds of the published rules remember. Unset: they do not decide."
     )
     fewer_time: Timestamp | None = Field(
         default=None,

@@ -27,6 +27,8 @@ from berth.scheduling.latency.decision import has_room
 from berth.scheduling.latency.knowledge import by_name
 from berth.scheduling.latency.moves import HOUR, cool_at, may_begin, open_moves
 from berth.scheduling.latency.moves import counted as counted_moves
+from berth.scheduling.latency.published.rounds import round_at
+from berth.scheduling.latency.published.rules import who_decides
 from berth.scheduling.latency.situation import View, Wish, far, told
 from controllers.latency.events import NOT_MEASURED
 from controllers.latency.workloads import Obstacle
@@ -112,6 +114,8 @@ def _working(facts: Facts) -> ConditionUpdate:
     message = f"{nodes} of {counted(len(facts.view.nodes), 'node')} are measured"
     if facts.each is not None:
         message = f"{counted(facts.each.users, 'user')}; {message}"
+    if facts.status.search is not None:
+        message = f"{message}; {who_decides(facts.status.search, facts.spec)}"
     return ConditionUpdate(CONDITION_WORKING, True, "Measuring", message)
 
 
@@ -170,6 +174,8 @@ def _and_what_next(facts: Facts, texts: str) -> str:
         return f"{texts}; a pod is moving"
     if facts.wish is not None:
         return f"{texts}; {facts.wish.message}"
+    if facts.status.search is not None:
+        return f"{texts}; the published rule leaves no node"
     return f"{texts}; no better node with room is known"
 
 
@@ -211,11 +217,14 @@ def _moving(facts: Facts) -> ConditionUpdate:
 
 def _what_for(facts: Facts) -> str:
     """What a move waits for that may begin as far as their number goes."""
-    view, cool = facts.view, cool_at(facts.status, facts.spec)
+    view = facts.view
+    cool = cool_at(facts.status, facts.spec) if facts.status.search is None else None  # rounds know none
     if not has_room(facts.status, facts.spec, view):
         return f"it waits while there are {counted(len(view.pods), 'pod')} where {view.replicas} should be"
     if cool is not None and cool > facts.now:
         return f"it waits for moves.coolDownSeconds, until {format_timestamp(cool)}"
+    if facts.status.search is not None:
+        return f"it waits for the next round, at {format_timestamp(round_at(facts.status.search))}"
     return "it is about to begin"
 
 

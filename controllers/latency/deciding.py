@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from berth.api.latencypolicy import (
     MAX_NODES,
+    Decisions,
     Exploration,
     LatencyPolicy,
     LatencyPolicySpec,
@@ -25,7 +26,8 @@ from berth.api.latencypolicy import (
 )
 from berth.kube.objects import Pod as StoredPod
 from berth.scheduling.latency import knowledge, measuring, moves, per_user
-from berth.scheduling.latency.decision import decide
+from berth.scheduling.latency.decision import Decision, decide
+from berth.scheduling.latency.published import rounds
 from berth.scheduling.latency.set_back import as_of
 from berth.scheduling.latency.situation import Action, Evict, Pod, Probe, View, Wish
 from controllers.latency.candidates import Candidates
@@ -109,6 +111,7 @@ class Deciding:
 
         The event loop may go on meanwhile. Pods that stopped serving by then keep the others from being evicted.
         """
+        policy = _searching(policy)
         if policy.spec.users.mode is UserMode.PER_USER:
             return await self._for_each(key, policy, replicas, now)
         begun = thread_time()
@@ -126,6 +129,10 @@ class Deciding:
             policy, replicas, active=heard is not None and now - heard <= expiry, users=now - served <= expiry
         )
         said = self._observations.measurements(key, self._places.nodes_by_place(spec.sharing), now)
+        if spec.decisions is Decisions.PUBLISHED:
+            said = [each for each in said if each.source is MeasurementSource.METER]
+            decision = rounds.decide(knowledge.observe(status, spec, said), spec, view, now)
+            return _chosen(spec, decision, view, served, heard, now)
         status = knowledge.observe(status, spec, said)
         if self._orders.silent(key):
             status = measuring.unreachable(status, now)
@@ -133,12 +140,10 @@ class Deciding:
             status = measuring.reachable(status)
         awaited = self._awaited(key, spec, status, view, now)
         decision = decide(status, self._carried_out(key, spec, view, now), view, now, awaited=awaited)
-        users = now - _last_served(decision.status, heard) <= expiry
-        ends = served + expiry if served + expiry > now else None
-        actions = decision.actions
         if self._orders.pause(key):
-            actions = tuple(action for action in actions if not isinstance(action, Probe))  # it is due again
-        return Chosen(spec, decision.status, view, users, actions, decision.wish, (decision.look_again, ends))
+            actions = tuple(action for action in decision.actions if not isinstance(action, Probe))
+            decision = decision._replace(actions=actions)  # it is due again
+        return _chosen(spec, decision, view, served, heard, now)
 
     async def _for_each(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
         crowd, expiry = self._observations.crowd(key, now), timedelta(seconds=policy.spec.users.expiry_seconds)
@@ -239,6 +244,25 @@ class Deciding:
         there, evicted = self._workloads.pods(target_of(policy)).items(), self._evicted(policy.key)
         found = [pod for uid, pod in there if pod.metadata.deletion_timestamp is None and uid not in evicted]
         return sorted(found, key=lambda pod: pod.metadata.name)
+
+
+def _chosen(
+    spec: LatencyPolicySpec, decision: Decision, view: View, served: datetime, heard: datetime | None, now: datetime
+) -> Chosen:
+    """What was decided where all users count as one; `served` is when one last was, as known before."""
+    expiry = timedelta(seconds=spec.users.expiry_seconds)
+    users = now - _last_served(decision.status, heard) <= expiry
+    ends = served + expiry if served + expiry > now else None
+    return Chosen(spec, decision.status, view, users, decision.actions, decision.wish, (decision.look_again, ends))
+
+
+def _searching(policy: LatencyPolicy) -> LatencyPolicy:
+    """The policy without what rounds of the published rules remember, where others decide or the spec has changed."""
+    status, spec = policy.status, policy.spec
+    goes_on = spec.decisions is Decisions.PUBLISHED and spec.users.mode is UserMode.SINGLE
+    if status.search is None or (goes_on and status.observed_generation == policy.metadata.generation):
+        return policy
+    return policy.model_copy(update={"status": status.model_copy(update={"search": None})})
 
 
 def _settles(deployment: Deployment | None) -> int:

@@ -8,7 +8,14 @@ from datetime import datetime
 import msgspec
 
 from berth.api import latency_exchange as exchange
-from berth.api.latencypolicy import Exploration, LatencyPolicy, MeasurementSource, UserMode
+from berth.api.latencypolicy import (
+    Decisions,
+    Exploration,
+    LatencyPolicy,
+    LatencyPolicySpec,
+    MeasurementSource,
+    UserMode,
+)
 from berth.kube.objects import Pod
 from berth.kube.owners import owner_of
 from controllers.latency.callers import Caller
@@ -125,10 +132,15 @@ class FrontDesk:
             policy=policy.metadata.name,
             key=self._key_of(policy.metadata.uid),
             identity=_identity_of(policy),
-            tell_addresses=Exploration.REVERSE_PROBE in policy.spec.exploration,
+            tell_addresses=_is_probed(policy.spec),
             interval=INTERVAL if steer else usual,
             steer=steer,
         )
+
+
+def _is_probed(spec: LatencyPolicySpec) -> bool:
+    """Whether agents may have to measure users: the published rules know nothing of that."""
+    return Exploration.REVERSE_PROBE in spec.exploration and spec.decisions is Decisions.MEASURED
 
 
 def _identity_of(policy: LatencyPolicy) -> exchange.Identity:

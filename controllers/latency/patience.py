@@ -54,6 +54,9 @@ def _without_figures(status: LatencyPolicyStatus) -> dict[str, Any]:
     nodes = [(each.node, each.state, each.rejections, each.rejected_until) for each in status.nodes]
     told = [(each.type, each.status, each.reason, each.observed_generation) for each in status.conditions]
     rest = status.model_copy(update=_FIGURES)
+    if rest.search is not None:
+        begun = rest.search.start_time
+        rest = rest.model_copy(update={"search": rest.search.model_copy(update={"round_time": begun})})
     return {"nodes": nodes, "conditions": told, "rest": rest.to_api()}
 
 

@@ -60,6 +60,7 @@ LONG: Final = (
     "networktopology_recovery",
     "latency_controller",
     "latency_recovery",
+    "latency_published",
     "pinning_faults",
     "networktopology_segments",
     "placement_bandwidth",

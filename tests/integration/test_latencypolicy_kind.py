@@ -58,6 +58,7 @@ def set_status(kubectl: Kubectl, manifest: dict[str, Any]) -> None:
         pytest.param(LIMITS | {"users": {"minReplicas": 2, "maxReplicas": 2}}, id="a number of pods that stays"),
         pytest.param(LIMITS | {"users": {"minReplicas": 2}}, id="pods at least where their number is left alone"),
         pytest.param(LIMITS | {"moves": {"maxPerHour": 0, "dryRun": True}}, id="nothing moved"),
+        pytest.param(LIMITS | {"decisions": "Published", "users": {"expirySeconds": 60}}, id="the published rules"),
         pytest.param(
             {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}} | LIMITS,
             id="a whole reference",
@@ -108,6 +109,11 @@ def test_accepted(kubectl: Kubectl, spec: dict[str, Any]) -> None:
             LIMITS | {"users": {"minReplicas": 3, "maxReplicas": 2}},
             "minReplicas is above",
             id="more pods than at most",
+        ),
+        pytest.param(
+            LIMITS | {"decisions": "Published", "users": {"mode": "PerUser"}},
+            "know all users as one",
+            id="the published rules for each user",
         ),
         pytest.param(LIMITS | {"exploration": ["Steer", "Steer"]}, "duplicate", id="one way twice"),
         pytest.param(LIMITS | {"moves": {"maxPerHour": 65}}, "maxPerHour", id="more moves than are remembered"),

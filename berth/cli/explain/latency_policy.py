@@ -16,12 +16,16 @@ from berth.api.latencypolicy import (
     Move,
     NodeState,
     NodeStatus,
+    Search,
     UserMode,
 )
+from berth.api.text import counted
 from berth.kube.objects import CustomObject, Node, Pod
 from berth.kube.owners import owner_key, owner_of
 from berth.scheduling.latency.classification import RANK, Limits
 from berth.scheduling.latency.knowledge import by_name, is_rejected
+from berth.scheduling.latency.published.rounds import round_at
+from berth.scheduling.latency.published.rules import who_decides
 from berth.scheduling.latency.stated_limits import with_limits
 
 EXPLANATION = "LatencyPolicyExplanation"
@@ -55,6 +59,11 @@ def policy_document(
     known = by_name(status)
     names = {*known, *here, *(node.metadata.name for node in nodes)}
     rows = [_node(known.get(name) or NodeStatus(node=name), sorted(here.get(name, ())), spec, now) for name in names]
+    for visited in status.search.visited if status.search is not None else ():
+        row = next((row for row in rows if row["name"] == visited.node), None)
+        if row is not None:
+            row |= {"visits": visited.visits, "left": visited.left}
+            row["why"] += f"; visited {counted(visited.visits, 'time')}" + (", left" if visited.left else "")
     users = Counter(each.node for each in status.associations)
     for row in rows if spec.users.mode is UserMode.PER_USER else ():
         row["users"] = users[row["name"]]
@@ -66,6 +75,8 @@ def policy_document(
         "name": policy.metadata.name,
         "target": f"{reference.kind} {reference.name}",
         "objective": spec.objective.value,
+        "decisions": spec.decisions.value,
+        "search": _search(status.search, spec) if status.search is not None else None,
         "hardMaxLatency": spec.hard_max_latency,
         "softMaxLatency": spec.soft_max_latency,
         "dryRun": spec.moves.dry_run,
@@ -77,6 +88,14 @@ def policy_document(
             for each in status.conditions
         ],
         "unread": [{"resource": name, "effect": "nodes that nobody has measured are left out"} for name in unread],
+    }
+
+
+def _search(search: Search, spec: LatencyPolicySpec) -> dict[str, Any]:
+    return {
+        "rule": search.rule.value,
+        "why": who_decides(search, spec),
+        "nextRound": format_timestamp(round_at(search)),
     }
 
 

@@ -24,6 +24,9 @@ def policy_page(document: Mapping[str, Any], *, width: int, color: bool = False)
     ]
     objective = document["objective"] + (", dry run: nothing is moved" if document["dryRun"] else "")
     rows = [("Objective", objective), ("Limits", ", ".join(limits) or "none")]
+    search = document["search"]
+    why = f": {search['why']}; next round not before {search['nextRound']}" if search is not None else ""
+    rows.insert(1, ("Decisions", document["decisions"] + why))
     rows += [(each["type"], f"{each['status']} {each['reason']}: {each['message']}") for each in document["conditions"]]
     page.fields(rows + unread_fields(document))
     users = ("USERS",) if document["users"] == UserMode.PER_USER else ()

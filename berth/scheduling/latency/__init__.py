@@ -6,5 +6,5 @@ it carries open moves on (``moves``), asks the objective for the next (``constra
 for what should be measured (``measuring``). Many users: ``user_table`` (who is how far from which node), ``coverage``
 (nodes for k pods), ``association`` (users to pods), ``sizing`` (how many pods), ``gains`` (what a move gave),
 ``per_user`` (what to do next). ``published`` has the rules of the
-thesis that this goes back to, for comparison.
+thesis that this goes back to, for comparison and for policies that ask for them.
 """

@@ -67,7 +67,7 @@ def decide(
     status, probe = measuring.probe(status, spec, view, now)
     actions = [*actions, *([probe] if probe else [])]
     awaiting = measuring.awaiting(status, spec, view, now)
-    nodes, free = knowledge.by_name(status), _without_moves(view, status)
+    nodes, free = knowledge.by_name(status), without_moves(view, status)
     found = _aim(Situation(spec, nodes, free, now, awaiting or awaited is not None))
     times = [measuring.due_at(status, now)] if view.active and measuring.answers(status, spec, now) else []
     times += [(status.probed_time or now) + measuring.ANSWERED_WITHIN] if awaiting else []
@@ -123,8 +123,17 @@ def begin(
     return moves.begin(status, move), [Create(wish.node, wish.pod.name, wish.reason, wish.message)], []
 
 
-def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[LatencyPolicyStatus, list[Action]]:
-    """Carry open moves on: evict where the new pod is ready, give up what takes too long, has no node, or no use."""
+def carry_on(
+    status: LatencyPolicyStatus, view: View, now: datetime, *, proof: bool = True
+) -> tuple[LatencyPolicyStatus, list[Action]]:
+    """Carry open moves on: evict where the new pod is ready, give up what takes too long, has no node, or no use.
+
+    Args:
+        status: with the moves.
+        view: what is there.
+        now: the time.
+        proof: whether the old pod stays where the new node turns out to be no better.
+    """
     actions: list[Action] = []
     for move in moves.open_moves(status):
         new = moves.new_pod(move, view)
@@ -146,7 +155,7 @@ def carry_on(status: LatencyPolicyStatus, view: View, now: datetime) -> tuple[La
             # Somebody has taken it away, and another is awaited there, or has come; or it failed before it counted.
             status = moves.replace(status, move, outcome=Outcome.CREATING, ready_time=None, new_pod=name)
         elif target.ready:
-            status, found = _with_both(status, move, source, target, left, now)
+            status, found = _with_both(status, move, source, target, left, now, proof=proof)
         actions += found
         left = without_evicted(left, found)
     if not moves.open_moves(status) and not actions:
@@ -161,15 +170,15 @@ def without_evicted(view: View, actions: Sequence[Action]) -> View:
 
 
 def _with_both(
-    status: LatencyPolicyStatus, move: Move, source: Pod, target: Pod, view: View, now: datetime
+    status: LatencyPolicyStatus, move: Move, source: Pod, target: Pod, view: View, now: datetime, *, proof: bool
 ) -> tuple[LatencyPolicyStatus, list[Action]]:
     """Go on with both pods there: a node that nobody had measured is tried with a request before the old pod goes."""
     ready = move.ready_time or knowledge.whole(now)
     if move.outcome is Outcome.CREATING and now - ready < view.settles:
         return moves.replace(status, move, ready_time=ready), []
-    if moves.on_trial(move, knowledge.by_name(status).get(target.node), now):
+    if proof and moves.on_trial(move, knowledge.by_name(status).get(target.node), now):
         return moves.replace(status, move, outcome=Outcome.TRYING, ready_time=ready), [Steer(target.node)]
-    if move.outcome is not Outcome.EVICTING and not _pays(move, status):
+    if proof and move.outcome is not Outcome.EVICTING and not _pays(move, status):
         return _give_up(status, move, view, now)
     why = f"the pod on {target.node} that replaces it is ready"
     status = moves.replace(status, move, outcome=Outcome.EVICTING, ready_time=ready)
@@ -226,8 +235,8 @@ def _give_up(
     return status, evict_one({new.name} if new is not None else set(), view, view.replicas, _GIVEN_UP)
 
 
-def _without_moves(view: View, status: LatencyPolicyStatus) -> View:
-    """The view without pods and nodes of open moves: those pods are held, and these nodes taken."""
+def without_moves(view: View, status: LatencyPolicyStatus) -> View:
+    """Return the view without pods and nodes of open moves: those pods are held, and these nodes taken."""
     going = moves.open_moves(status)
     names, targets = {move.pod for move in going}, {move.target_node for move in going}
     pods = [pod._replace(held=pod.held or pod.name in names or pod.node in targets) for pod in view.pods]

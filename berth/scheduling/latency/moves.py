@@ -77,8 +77,14 @@ def replace(status: LatencyPolicyStatus, move: Move, **fields: object) -> Latenc
     return status.model_copy(update={"moves": tuple(changed if each is move else each for each in status.moves)})
 
 
-def judge(status: LatencyPolicyStatus, now: datetime) -> LatencyPolicyStatus:
-    """Return the status with moves judged whose new node is measured: what was no gain is remembered as bad."""
+def judge(status: LatencyPolicyStatus, now: datetime, *, remember: bool = True) -> LatencyPolicyStatus:
+    """Return the status with moves judged whose new node is measured: what was no gain is remembered as bad.
+
+    Args:
+        status: with the moves.
+        now: the time.
+        remember: whether such a node is left alone for a while.
+    """
     nodes = by_name(status)
     for move in status.moves:
         known = nodes.get(move.target_node)
@@ -87,7 +93,7 @@ def judge(status: LatencyPolicyStatus, now: datetime) -> LatencyPolicyStatus:
         bad = disappoints(move, known)
         outcome = Outcome.DISAPPOINTED if bad else Outcome.CONFIRMED
         status = replace(status, move, outcome=outcome, after_microseconds=known.p50_microseconds)
-        status = reject(status, move.target_node, now) if bad else status
+        status = reject(status, move.target_node, now) if bad and remember else status
     return status
 
 

@@ -25,6 +25,8 @@ def as_of(status: LatencyPolicyStatus, now: datetime) -> LatencyPolicyStatus:
     moves = tuple(_at_most(move, present, "start_time", "ready_time") for move in status.moves)
     associations = tuple(_at_most(each, present, "last_seen_time") for each in status.associations)
     found = _at_most(status, present, "probed_time", "unreachable_time", "fewer_time")
+    if found.search is not None:
+        found = found.model_copy(update={"search": _at_most(found.search, present, "start_time", "round_time")})
     if (nodes, moves, associations) == (status.nodes, status.moves, status.associations):
         return found
     return found.model_copy(update={"nodes": nodes, "moves": moves, "associations": associations})

@@ -22,6 +22,10 @@ class Visited(NamedTuple):
     dropped: bool = False
     """whether it was left for its latency"""
 
+    def reached(self) -> Visited:
+        """Return the node with one more pod that went there."""
+        return self._replace(pods=self.pods + 1, visits=self.visits + 1)
+
 
 Rule = Callable[[Sequence[Visited], Limits], tuple[str, ...]]
 """Returns the nodes that a round leaves: all pods of the workload there are deleted. Worst first."""

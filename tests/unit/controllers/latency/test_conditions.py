@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from berth.api.latencypolicy import LatencyPolicyStatus, Move, NodeState, Objective, Outcome, Surge
+from berth.api.latencypolicy import (
+    LatencyPolicyStatus,
+    Move,
+    NodeState,
+    Objective,
+    Outcome,
+    PublishedRule,
+    Search,
+    Surge,
+)
 from berth.scheduling.latency.situation import Pod, Reason, View, Wish
 from controllers.latency.conditions import EachUser, Facts, conditions, figures
 from controllers.latency.workloads import Obstacle
@@ -27,7 +36,8 @@ def facts(**fields: Any) -> Facts:
     pods = fields.pop("pods", PODS)
     view = View(pods, fields.pop("replicas", 1), ("a", "b"), ("b",), refused=fields.pop("refused", ""))
     users = fields.pop("users", True)
-    status = LatencyPolicyStatus(nodes=nodes, moves=moves, surge=fields.pop("surge", None))
+    given = {name: fields.pop(name, None) for name in ("surge", "search")}
+    status = LatencyPolicyStatus(nodes=nodes, moves=moves, **given)
     wish, refusals = fields.pop("wish", None), fields.pop("refusals", {})
     return Facts(spec, status, view, users, wish, refusals, NOW, fields.pop("each", None))
 
@@ -249,3 +259,29 @@ def test_figures_are_those_of_users_where_each_counts() -> None:
 def test_who_forbids_further_pods_is_said_in_the_api_servers_words() -> None:
     _, _, moving = conditions(facts(each=each(10), spec=GROWS, replicas=3, refused="exceeded quota: few"))
     assert (moving.status, moving.message) == (False, "1 of 3 pods are there; exceeded quota: few")
+
+
+SEARCH = Search(rule=PublishedRule.HARD_AND_SOFT, start_time=NOW, round_time=later(5))
+
+
+@pytest.mark.parametrize(
+    ("given", "condition", "text"),
+    [
+        pytest.param({}, "Working", "the published rule HardAndSoft decides, for a soft limit of 30 ms", id="which"),
+        pytest.param(
+            {"nodes": (known("a", 60, NodeState.HARD_VALID),)},
+            "WithinLimits",
+            "the published rule leaves no node",
+            id="stays",
+        ),
+        pytest.param(
+            {"nodes": FAR, "wish": WISH, "moves": (move(Outcome.CONFIRMED),)},
+            "Moving",
+            "it waits for the next round, at 2026-01-31T12:00:36Z",
+            id="waits, and for no cool-down",
+        ),
+    ],
+)
+def test_who_decides_is_told_where_the_published_rules_do(given: dict[str, Any], condition: str, text: str) -> None:
+    found = {each.type: each.message for each in conditions(facts(search=SEARCH, **given))}
+    assert text in found[condition]

@@ -55,6 +55,18 @@ class Desk:
         return [(each.node, each.p50) for each in self.observations.measurements("shop/web", places, now)]
 
 
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        pytest.param({}, True, id="for agents"),
+        pytest.param({"exploration": ["Migrate"]}, False, id="no agent measures"),
+        pytest.param({"decisions": "Published"}, False, id="the published rules ask none"),
+    ],
+)
+def test_addresses_are_told_where_agents_may_measure_them(spec: dict[str, Any], told: bool) -> None:
+    assert Desk(**spec).desk.round_trips(METER, TOLD, new=True).tell_addresses == told
+
+
 def test_a_meter_is_told_its_policy_and_believed() -> None:
     made = Desk(users={"identity": {"source": "Cookie", "name": "id"}})
     found = made.desk.round_trips(METER, TOLD, new=True)

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from berth.api.conditions import Condition, ConditionStatus
-from berth.api.latencypolicy import Association, LatencyPolicyStatus, NodeState, Surge
+from berth.api.latencypolicy import (
+    Association,
+    LatencyPolicyStatus,
+    NodeState,
+    PublishedRule,
+    Search,
+    Surge,
+    VisitedNode,
+)
 from controllers.latency.patience import LONGEST_REST, SHORT, patience, rest_after
 from tests.support.latency import NOW, known, later
 
@@ -22,10 +30,16 @@ def told(reason: str, message: str) -> tuple[Condition, ...]:
     )
 
 
+def searched(at: float, *visited: str) -> Search:
+    nodes = tuple(VisitedNode(node=node, visits=1) for node in ("a", *visited))
+    return Search(rule=PublishedRule.HARD, start_time=NOW, round_time=later(at), visited=nodes)
+
+
 BEFORE: dict[str, Any] = {
     "nodes": (known("a", 20, NodeState.SOFT_VALID),),
     "associations": routed(10),
     "conditions": told("Idle", "so"),
+    "search": searched(0),
 }
 
 
@@ -43,6 +57,8 @@ BEFORE: dict[str, Any] = {
         pytest.param({"associations": routed(300, node="b")}, 3, id="of more users, later"),
         pytest.param({"associations": routed(1000)}, 10, id="of a thousand with the figures"),
         pytest.param({"fewer_time": NOW}, 10, id="since when fewer pods would do"),
+        pytest.param({"search": searched(31)}, 10, id="when the last round was"),
+        pytest.param({"search": searched(0, "b")}, 0, id="where a round goes"),
         pytest.param({"plan": ("a", "b")}, 0, id="the plan"),
         pytest.param({"surge": Surge(replicas=1, previous=1, wanted=2)}, 0, id="what is to be done"),
     ],

@@ -25,7 +25,12 @@ def known(node: str, milliseconds: float | None, state: NodeState = NodeState.UN
 
 
 def policy(
-    *nodes: dict[str, Any], moves: Any = (), associations: Any = (), annotated: Any = None, **spec: Any
+    *nodes: dict[str, Any],
+    moves: Any = (),
+    associations: Any = (),
+    annotated: Any = None,
+    search: Any = None,
+    **spec: Any,
 ) -> CustomObject:
     limits = {"hardMaxLatency": 80, "softMaxLatency": 30}
     return CustomObject.of(
@@ -37,6 +42,7 @@ def policy(
                 "moves": list(moves),
                 "associations": associations,
                 "annotatedLimits": annotated,
+                "search": search,
             },
         }
     )
@@ -201,3 +207,28 @@ def test_moves_say_whom_they_are_for_and_what_kept_them(fields: dict[str, Any], 
     found = explained(policy(moves=[MOVE | fields], users={"mode": mode}))
     [line] = [line.split() for line in policy_page(found, width=200).splitlines() if "web-1" in line]
     assert line[5 : 5 + len(words)] == words
+
+
+@pytest.mark.parametrize(
+    ("search", "decisions", "why"),
+    [
+        pytest.param(None, "Measured", "nobody has measured it", id="by what is measured"),
+        pytest.param(
+            {
+                "rule": "Hard",
+                "startTime": TIME,
+                "roundTime": TIME,
+                "visited": [{"node": "a", "visits": 2, "left": True}, {"node": "gone", "visits": 1}],
+            },
+            "Published: the published rule Hard decides, for a hard limit of 80 ms alone; 2 nodes visited, 1 left; "
+            "next round not before 2026-01-31T12:00:01Z",
+            "nobody has measured it; visited 2 times, left",
+            id="by a published rule",
+        ),
+    ],
+)
+def test_who_decides_and_which_nodes_were_visited(search: Any, decisions: str, why: str) -> None:
+    spec = {"decisions": "Published"} if search else {}
+    document = explained(policy(known("a", None), search=search, **spec))
+    assert [(row["name"], row["why"]) for row in document["nodes"]] == [("a", why)]
+    assert decisions in " ".join(policy_page(document, width=200).split())

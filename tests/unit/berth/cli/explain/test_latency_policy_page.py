@@ -23,6 +23,8 @@ def explained(nodes: tuple[str, str], pod: str, **users: int) -> dict[str, Any]:
         "name": "web",
         "target": "Deployment web",
         "objective": "Constraints",
+        "decisions": "Measured",
+        "search": None,
         "hardMaxLatency": 100,
         "softMaxLatency": 60,
         "dryRun": False,

@@ -21,9 +21,13 @@ from berth.api.latencypolicy import (
     NodeStatus,
     Objective,
     Outcome,
+    PublishedRule,
+    Search,
     Surge,
+    VisitedNode,
 )
 from berth.scheduling.latency import decision, moves, per_user
+from berth.scheduling.latency.published import rounds
 from berth.scheduling.latency.situation import Action, Create, Evict, Pod, Reason, View
 from berth.scheduling.latency.user_table import UserTable
 from berth.scheduling.latency.window import Measurement
@@ -101,6 +105,19 @@ statuses = made(
             leaving=maybe(st.sampled_from([*PODS, "gone"])),
         )
     ),
+    search=maybe(
+        made(
+            Search,
+            rule=st.sampled_from(PublishedRule),
+            start_time=times,
+            round_time=times,
+            visited=st.lists(
+                made(VisitedNode, node=nodes, visits=st.integers(0, 3), left=st.booleans()),
+                max_size=6,
+                unique_by=lambda each: each.node,
+            ).map(tuple),
+        )
+    ),
     fewer_time=maybe(times),
 )
 views = made(
@@ -141,12 +158,14 @@ def check(
     actions: tuple[Action, ...],
     spec: LatencyPolicySpec,
     view: View,
+    *,
+    at_once: int = 1,
 ) -> None:
     assert again(after) == after.model_copy(update={"conditions": ()})
     created = [action for action in actions if isinstance(action, Create)]
     evicted = [action.pod for action in actions if isinstance(action, Evict)]
     going = moves.open_moves(after)
-    assert len(created) <= 1
+    assert len(created) <= at_once
     assert {action.node for action in created} <= {each.target_node for each in going}
     assert len(evicted) == len(set(evicted))
     assert {*evicted} <= {pod.name for pod in view.pods}
@@ -168,6 +187,15 @@ def test_users_as_one(
     check(status, first.status, first.actions, spec, view)
     second = decision.decide(again(first.status), spec, view, NOW, awaited=awaited)
     check(first.status, second.status, second.actions, spec, view)
+
+
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(status=statuses, spec=specs("Single"), view=views)
+def test_rounds(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View) -> None:
+    first = rounds.decide(status, spec, view, NOW)
+    check(status, first.status, first.actions, spec, view, at_once=spec.moves.max_concurrent)
+    second = rounds.decide(again(first.status), spec, view, NOW)
+    check(first.status, second.status, second.actions, spec, view, at_once=spec.moves.max_concurrent)
 
 
 @settings(max_examples=100, derandomize=True, deadline=None)
