@@ -135,8 +135,19 @@ class Raised:
             log.info("scaled", policy=key, before=before, after=after, done=done)
             self._queue.add(key, delay=SOON)
 
+    async def let_down_former(self, key: str, policy: LatencyPolicy) -> bool:
+        """Set back what a policy raised of a Deployment that it is not about any more; returns False as `let_down`.
+
+        The API server refuses such a change while a pod moves, unless its definition of the kind is an older one.
+        """
+        surge, deployment = policy.status.surge, self._workloads.deployment(target_of(policy))
+        if surge is None or (deployment is not None and not is_of_another(surge, deployment.metadata.uid)):
+            return True
+        former = self._workloads.with_uid(policy.metadata.namespace, surge.deployment)
+        return former is None or await self.let_down(key, policy, former)
+
     async def let_down(self, key: str, policy: LatencyPolicy, deployment: Deployment) -> bool:
-        """Set back what a policy raised that is gone; returns False if that has to be tried again."""
+        """Set back what a policy raised that is gone or retargeted; returns False if that has to be tried again."""
         surge = policy.status.surge
         if surge is None or is_of_another(surge, deployment.metadata.uid):
             return True

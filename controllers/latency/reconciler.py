@@ -166,6 +166,9 @@ class Reconciler:
         if left > 0:
             self._queue.add(key, delay=left)
             return
+        if not await self._raised.let_down_former(key, policy):
+            self._queue.add(key, delay=CONFLICT_DELAY)
+            return
         now = self._clock()
         decided = await self._decide(key, policy, now)
         if decided is None:

@@ -128,3 +128,43 @@ async def test_what_a_policy_raised_is_let_down_once_the_replica_set_knows_which
     stand.clock.advance(SETTLED_AFTER.total_seconds())
     assert not await stand.reconciler.reconcile(KEY)
     assert [kind for kind, _ in stand.writes] == ["status", "eviction", "scale"]
+
+
+@pytest.mark.parametrize(
+    ("target", "there", "scaled"),
+    [
+        pytest.param("other", 2, [1], id="another Deployment"),
+        pytest.param("missing", 2, [1], id="one that is not there"),
+        pytest.param("other", 3, [], id="somebody has scaled the former one since"),
+        pytest.param("web", 2, [], id="the same"),
+    ],
+)
+async def test_what_was_raised_is_let_down_although_the_policy_is_about_another_deployment_by_now(
+    stand: Stand, target: str, there: int, scaled: list[int]
+) -> None:
+    status = moving(seen=True)
+    status["surge"]["deployment"] = running(2).metadata.uid
+    stand.wants(status, targetRef={"name": target}, hardMaxLatency=80)
+    stand.workloads.deployment_changed(running(1), running(there))
+    other = running(5)
+    other.metadata.name, other.metadata.uid = "other", "e"
+    stand.workloads.deployment_changed(None, other)
+    await one_pass(stand)
+    assert [body["spec"]["replicas"] for kind, body in stand.writes if kind == "scale"] == scaled
+    assert all("deployments/web/" in each.path for each in stand.server.requests if each.path.endswith("scale"))
+    policy = stand.policies.get(KEY)
+    assert policy is not None
+    assert (policy.status.surge is None) == (target != "web")
+
+
+async def test_what_is_raised_of_a_former_deployment_is_remembered_until_it_is_let_down(
+    stand: Stand, refused: dict[str, Answer]
+) -> None:
+    refused["scale"] = refusal(409, "Conflict")
+    status = moving(seen=True)
+    status["surge"]["deployment"] = running(2).metadata.uid
+    stand.wants(status, targetRef={"name": "missing"}, hardMaxLatency=80)
+    stand.workloads.deployment_changed(running(1), running(2))
+    await one_pass(stand)
+    assert [kind for kind, _ in stand.writes] == ["scale"]
+    assert CONFLICT_DELAY in stand.queue.delays

@@ -159,3 +159,12 @@ def test_one_that_cannot_be_read_counts_for_nothing() -> None:
     policies.update(policy())
     assert "softMaxLatency" in str(policies.update(policy(version=2, softMaxLatency="near")))
     assert policies.get("shop/web") is None
+
+
+def test_a_deployment_is_found_by_its_uid_in_its_namespace_alone() -> None:
+    workloads, found = Workloads(), deployment()
+    found.metadata.uid = "d"
+    workloads.deployment_changed(None, found)
+    assert workloads.with_uid("shop", "d") is found
+    assert workloads.with_uid("elsewhere", "d") is None, "a status could name any"
+    assert workloads.with_uid("shop", None) is None
