@@ -150,6 +150,8 @@ class ProbeAnswer(msgspec.Struct, rename="camel", frozen=True, omit_defaults=Tru
     """round trips; none: the user did not answer"""
     refused: str = ""
     """why the agent did not measure; empty: it did"""
+    no_turn: bool = False
+    """whether it did not because its turn did not come: it may be asked again"""
 
 
 class ProbeAnswers(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):

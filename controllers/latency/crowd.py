@@ -128,6 +128,12 @@ class Crowd:
             self._answering.add(known.prefix)
             self._news[user, place, MeasurementSource.PROBE] = found
 
+    def had_no_turn(self, address: str, now: datetime) -> None:
+        """An agent did not come to measure who was asked about: not for that does he count as one who never answers."""
+        known = self._members.get(self._asked.get(address, ""))
+        if known is not None and known.address == address and not known.answered:
+            known.asked = self._silent[address] = now - ASK_AGAIN + REFRESH
+
     def settle(self, places: Mapping[str, Sequence[str]], now: datetime, expiry: timedelta) -> None:
         """Bring the table up to date, and forget who was not heard of for so long.
 

@@ -139,10 +139,11 @@ class Deciding:
         elif self._orders.agents_came(key):
             status = measuring.reachable(status)
         awaited = self._awaited(key, spec, status, view, now)
-        decision = decide(status, self._carried_out(key, spec, view, now), view, now, awaited=awaited)
-        if self._orders.pause(key):
-            actions = tuple(action for action in decision.actions if not isinstance(action, Probe))
-            decision = decision._replace(actions=actions)  # it is due again
+        turn, pause = self._turn_awaited(key, spec, status, view, now), self._orders.pause(key)
+        awaited = max((each for each in (awaited, turn) if each is not None), default=None)
+        asks_at = now + timedelta(seconds=pause) if pause else None
+        carried_out = self._carried_out(key, spec, view, now)
+        decision = decide(status, carried_out, view, now, awaited=awaited, asks_at=asks_at)
         return _chosen(spec, decision, view, served, heard, now)
 
     async def _for_each(self, key: str, policy: LatencyPolicy, replicas: int, now: datetime) -> Chosen:
@@ -204,6 +205,14 @@ class Deciding:
             return spec
         ways = tuple(each for each in spec.exploration if each is not Exploration.STEER)
         return spec.model_copy(update={"exploration": ways})
+
+    def _turn_awaited(
+        self, key: str, spec: LatencyPolicySpec, status: LatencyPolicyStatus, view: View, now: datetime
+    ) -> datetime | None:
+        """Until when agents are awaited that have had no turn to measure users; None: nothing is to come of it."""
+        seconds = self._orders.turn_awaited(key, due=measuring.is_due(status, spec, view, now))
+        worth = seconds and measuring.answers(status, spec, now) and measuring.knows_too_few(status, view)
+        return now + timedelta(seconds=seconds) if worth else None
 
     def _awaited(
         self, key: str, spec: LatencyPolicySpec, status: LatencyPolicyStatus, view: View, now: datetime

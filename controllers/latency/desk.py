@@ -106,6 +106,8 @@ class FrontDesk:
                 continue
             place = self._places.place_of(node, policy.spec.sharing)
             self._observations.probed(policy.key, place, sent.address, answer.microseconds, self._clock())
+            if answer.no_turn:
+                self._observations.had_no_turn(policy.key, sent.address, self._clock())
             self._told(policy.key)
 
     async def orders(self, node: str, *, wait: bool) -> exchange.ProbeOrders:

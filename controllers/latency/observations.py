@@ -108,6 +108,12 @@ class Observations:
         for value in microseconds[-LENGTH:]:
             window.add(value, now)
 
+    def had_no_turn(self, policy: str, address: str, now: datetime) -> None:
+        """An agent did not come to measure an address; where all users count as one, others are asked with it again."""
+        observed = self._policies.get(policy)
+        if observed is not None and observed.crowd is not None:
+            observed.crowd.had_no_turn(address, now)
+
     def begin_anew(self, policy: str, place: str) -> None:
         """A pod goes to a place: what users had there before says nothing of what it will gain."""
         if (observed := self._policies.get(policy)) is not None:

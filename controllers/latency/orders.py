@@ -26,6 +26,9 @@ users count each. An agent measures three (``--node-user-rate``), one after anot
 SHARE_AT_ONCE: Final = 50.0
 """Addresses of one namespace at once."""
 
+TURN_AWAITED: Final = 60.0
+"""Seconds for which a policy waits at most until agents have a turn for its users, before pods explore."""
+
 
 class Sent(NamedTuple):
     """An order that an agent has got, or will."""
@@ -45,6 +48,8 @@ class _Round:
     until: float
     answered: bool = False
     fetched: bool = False
+    measured: bool = False
+    no_turn: bool = False
     ids: set[str] = field(default_factory=set)
 
 
@@ -61,6 +66,7 @@ class Orders:
         self._rounds: dict[str, _Round] = {}
         self._missed: dict[str, frozenset[str]] = {}
         self._come: set[str] = set()
+        self._turns: dict[str, float] = {}
         # An agent may tell what another controller had asked for, which counted from one as well.
         self._name = secrets.token_hex(4)
         self._numbers = itertools.count(1)
@@ -86,6 +92,17 @@ class Orders:
     def pause(self, policy: str) -> float:
         """Return the seconds until a policy may ask again, as those of its namespace have had their share; 0: now."""
         return self._shares.pause(_namespace(policy))
+
+    def turn_awaited(self, policy: str, *, due: bool) -> float:
+        """Return for how many more seconds it is worth waiting until agents measure users of a policy; 0: no more.
+
+        They had no turn for them, or `due`: the policy has to ask now, and those of its namespace have had their share.
+        Once some agent has measured them nothing is awaited, whether or not they answered.
+        """
+        if due and self.pause(policy):
+            self._turns.setdefault(policy, self._clock())
+        since = self._turns.get(policy)
+        return max(0.0, since + TURN_AWAITED - self._clock()) if since is not None else 0.0
 
     async def wait(self, node: str, seconds: float) -> tuple[ProbeOrder, ...]:
         """Return the orders for a node as soon as there are any; none after that time."""
@@ -127,6 +144,10 @@ class Orders:
         asked = self._rounds[sent.policy]
         asked.ids.discard(answer.id)
         asked.answered = asked.answered or bool(answer.microseconds)
+        asked.no_turn = asked.no_turn or answer.no_turn
+        if not answer.no_turn:
+            asked.measured = True
+            self._turns.pop(sent.policy, None)
         return sent
 
     def awaited(self, policy: str) -> bool:
@@ -143,6 +164,9 @@ class Orders:
         if asked is None or asked.answered or (asked.ids and self._clock() < asked.until):
             return False
         self._end(policy)
+        if asked.no_turn and not asked.measured:
+            self._turns.setdefault(policy, self._clock())
+            return False
         return True
 
     def agents_came(self, policy: str) -> bool:
@@ -161,6 +185,7 @@ class Orders:
         self._end(policy)
         self._missed.pop(policy, None)
         self._come.discard(policy)
+        self._turns.pop(policy, None)
 
     def _end(self, policy: str) -> None:
         """What a policy has asked for is no longer awaited; it is remembered whose agents should have fetched it."""

@@ -85,8 +85,8 @@ def decode_round(line: bytes) -> Round:
 
 
 def _found_user(read: Any) -> FoundUser:
-    name, microseconds, refused = read
-    return FoundUser(_text(name), tuple(_whole(value) for value in microseconds), _text(refused))
+    name, microseconds, refused, no_turn = read
+    return FoundUser(_text(name), tuple(_whole(value) for value in microseconds), _text(refused), no_turn is True)
 
 
 def _round(read: Any) -> Round:

@@ -40,6 +40,8 @@ class FoundUser(NamedTuple):
     """round trips; none: the user did not answer"""
     refused: str = ""
     """why nothing was measured; empty: it was tried"""
+    no_turn: bool = False
+    """whether it was not tried because others took so long"""
 
 
 class UserProbes:
@@ -73,7 +75,7 @@ class UserProbes:
 
     def _measure(self, target: UserTarget, asked: float) -> None:
         if self._clock() - asked > LONGEST_WAIT:
-            self._found(FoundUser(target.id, (), f"its turn did not come within {LONGEST_WAIT:g} s"))
+            self._found(FoundUser(target.id, (), f"its turn did not come within {LONGEST_WAIT:g} s", no_turn=True))
             return
         if not self._icmp.permitted:
             self._found(FoundUser(target.id, (), "the kernel does not let the agent send ICMP"))

@@ -43,10 +43,11 @@ class Ledger:
         if order.id in self._measured:
             return None
         refusal = self._range.refusal(order.address)
-        if refusal is None and len(self._measured) >= MOST_MEASURED:
+        full = refusal is None and len(self._measured) >= MOST_MEASURED
+        if full:
             refusal = f"{MOST_MEASURED} users are being measured"
         if refusal is not None:
-            self._tell(ProbeAnswer(order.id, refused=refusal))
+            self._tell(ProbeAnswer(order.id, refused=refusal, no_turn=full))
             return None
         self._measured[order.id] = now
         return UserTarget(order.id, order.address, max(1, min(order.count, MOST_PROBES)))
@@ -58,7 +59,7 @@ class Ledger:
     def found(self, found: FoundUser) -> None:
         """A user was measured; one that nobody asked for, or too long ago, is left out."""
         if self._measured.pop(found.id, None) is not None:
-            self._tell(ProbeAnswer(found.id, found.microseconds, found.refused))
+            self._tell(ProbeAnswer(found.id, found.microseconds, found.refused, found.no_turn))
 
     def answers(self) -> tuple[ProbeAnswer, ...]:
         """Return what is to be told now, the oldest first."""

@@ -51,6 +51,7 @@ def decide(
     now: datetime,
     *,
     awaited: datetime | None = None,
+    asks_at: datetime | None = None,
 ) -> Decision:
     """Return what to do next.
 
@@ -59,12 +60,13 @@ def decide(
         spec: what is wanted.
         view: the workload and the nodes as they are.
         now: the time, in UTC.
-        awaited: until when nodes may become known otherwise than by agents; None: they do not.
+        awaited: until when nodes may become known otherwise than by agents that are asked now; None: they do not.
+        asks_at: when agents may be asked, whose turn others have; None: now.
     """
     status = knowledge.by_limits(knowledge.forget(as_of(status, now), now, view.nodes), spec)
     status = moves.judge(status, now)
     status, actions = carry_on(status, view, now)
-    status, probe = measuring.probe(status, spec, view, now)
+    status, probe = measuring.probe(status, spec, view, now) if asks_at is None else (status, None)
     actions = [*actions, *([probe] if probe else [])]
     awaiting = measuring.awaiting(status, spec, view, now)
     nodes, free = knowledge.by_name(status), without_moves(view, status)
@@ -72,6 +74,7 @@ def decide(
     times = [measuring.due_at(status, now)] if view.active and measuring.answers(status, spec, now) else []
     times += [(status.probed_time or now) + measuring.ANSWERED_WITHIN] if awaiting else []
     times += [awaited] if awaited is not None else []
+    times += [asks_at] if asks_at is not None and measuring.is_due(status, spec, view, now) else []
     times += moves.look_at(status, view.settles)
     times += [known.rejected_until for known in status.nodes if known.rejected_until is not None]
     if isinstance(found, Steer) and not moves.open_moves(status):

@@ -38,13 +38,18 @@ def due_at(status: LatencyPolicyStatus, now: datetime) -> datetime:
     return now if status.probed_time is None else status.probed_time + REFRESH
 
 
+def is_due(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, now: datetime) -> bool:
+    """Return whether agents are to be asked now."""
+    return bool(view.active and _nodes(view)) and answers(status, spec, now) and due_at(status, now) <= now
+
+
 def probe(
     status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, now: datetime
 ) -> tuple[LatencyPolicyStatus, Probe | None]:
     """Return what agents should be asked now, and the status that remembers it."""
-    nodes = tuple(dict.fromkeys((*view.candidates, *(pod.node for pod in view.pods if pod.node))))
-    if not (view.active and nodes and answers(status, spec, now) and due_at(status, now) <= now):
+    if not is_due(status, spec, view, now):
         return status, None
+    nodes = _nodes(view)
     return status.model_copy(update={"probed_time": whole(now), "unreachable_time": None}), Probe(nodes)
 
 
@@ -52,5 +57,15 @@ def awaiting(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, n
     """Return whether answers may still come that tell of nodes nobody knows."""
     if status.probed_time is None or not answers(status, spec, now) or now - status.probed_time >= ANSWERED_WITHIN:
         return False
+    return knows_too_few(status, view)
+
+
+def knows_too_few(status: LatencyPolicyStatus, view: View) -> bool:
+    """Return whether nodes that a pod could go to are not measured."""
     nodes = by_name(status)
     return any(name not in nodes or nodes[name].state is NodeState.UNKNOWN for name in view.candidates)
+
+
+def _nodes(view: View) -> tuple[str, ...]:
+    """Nodes whose agents are asked: those that a pod could go to, and those with pods."""
+    return tuple(dict.fromkeys((*view.candidates, *(pod.node for pod in view.pods if pod.node))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from berth.api.latencypolicy import Sharing
 from berth.kube.objects import ObjectMeta
 from controllers.latency.callers import Caller
 from controllers.latency.clock import SlewedClock
+from controllers.latency.crowd import REFRESH
 from controllers.latency.desk import FrontDesk
 from controllers.latency.objects import NetworkNode
 from controllers.latency.observations import Observations
@@ -177,3 +178,16 @@ def test_users_named_as_before_a_change_are_no_further_ones(caller: Caller, nami
     found = made.desk.round_trips(caller, message, new=True)
     assert (found.policy, found.identity) == ("web", BY_HEADER)
     assert len(made.observations.crowd("shop/web", datetime.now(UTC)).table) == heard
+
+
+async def test_who_had_no_turn_at_an_agent_is_asked_about_again() -> None:
+    made = Desk(users={"mode": "PerUser"})
+    made.desk.round_trips(METER, TOLD, new=True)
+    now = datetime.now(UTC)
+    asked = made.observations.to_probe("shop/web", bool, now)
+    made.orders.ask("shop/web", ["a"], asked)
+    [order] = (await made.desk.orders("a", wait=False)).orders
+    made.desk.answers("a", exchange.ProbeAnswers((exchange.ProbeAnswer(order.id, refused="late", no_turn=True),)))
+    due = made.observations.crowd("shop/web", now).due_at(now)
+    assert due is not None
+    assert due - now < REFRESH + timedelta(seconds=30)

@@ -48,7 +48,11 @@ def test_orders_and_users_are_told_apart(order: Order, user: UserTarget) -> None
 @given(
     measured=ROUNDS,
     found=st.builds(
-        FoundUser, TEXTS, st.lists(st.integers(min_value=1, max_value=10**9), max_size=4).map(tuple), TEXTS
+        FoundUser,
+        TEXTS,
+        st.lists(st.integers(min_value=1, max_value=10**9), max_size=4).map(tuple),
+        TEXTS,
+        st.booleans(),
     ),
 )
 def test_rounds_and_users_are_told_apart(measured: Round, found: FoundUser) -> None:

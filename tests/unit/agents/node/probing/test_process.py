@@ -25,7 +25,7 @@ import os, sys
 print('{"self":[%d],"samples":{}}' % os.getpid(), flush=True)
 sys.stdin.read()
 """
-USER = """USER = '{"found":["7",[20],""]}'"""
+USER = """USER = '{"found":["7",[20],"",false]}'"""
 USERS = f"""
 import sys
 {USER}

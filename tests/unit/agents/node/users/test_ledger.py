@@ -91,7 +91,12 @@ def test_a_flood_is_refused(kept: Ledger) -> None:
     for name, _ in zip(ids(), range(MOST_MEASURED), strict=False):
         assert kept.take(ProbeOrder(name, USER)) is not None
     assert kept.take(ProbeOrder("more", USER)) is None
-    assert [answer.refused for answer in kept.answers()] == [f"{MOST_MEASURED} users are being measured"]
+    assert kept.take(ProbeOrder("never", "127.0.0.1")) is None
+    more, never = kept.answers()
+    assert (more.refused, more.no_turn) == (f"{MOST_MEASURED} users are being measured", True)
+    assert not never.no_turn, "it is not to be asked again"
+    kept.found(FoundUser(next(ids()), (), "late", no_turn=True))
+    assert kept.answers()[-1].no_turn
 
 
 def test_what_a_process_that_ended_owes_makes_room_again(kept: Ledger, times: Times) -> None:
