@@ -19,10 +19,11 @@ from cryptography.x509.oid import NameOID
 from berth.api.latency_exchange import SERVER_NAME
 
 LIFETIME: Final = timedelta(days=3650)
-"""How long a certificate is valid; nothing renews it while the controller runs."""
+"""How long a certificate is valid from now on."""
 LEAST_LEFT: Final = timedelta(days=365)
-"""How long it has to be valid still when a controller starts; else it makes another one."""
-_BEFORE: Final = timedelta(hours=24)
+"""How long it has to be valid still; else a controller makes another one."""
+_BEFORE: Final = LIFETIME
+"""How long it was valid before it was made: by a clock that was ahead then it is valid once that was put right."""
 
 
 class KeyPair(NamedTuple):
@@ -35,7 +36,7 @@ class KeyPair(NamedTuple):
 
 
 def make_key_pair(now: datetime) -> KeyPair:
-    """Return a new pair that is valid from a day ago on: clocks differ."""
+    """Return a new pair that is valid now, and was for ten years: clocks differ."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER_NAME)])
     certificate = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import structlog
@@ -16,13 +17,13 @@ from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.large_pods import BOUNDED_PODS
 from controllers.latency.callers import Callers
 from controllers.latency.candidates import STORAGE, Candidates
-from controllers.latency.certificate import server_context
+from controllers.latency.certificate import is_usable, server_context
 from controllers.latency.clock import SlewedClock
 from controllers.latency.desk import FrontDesk
 from controllers.latency.endpoint import Endpoint
 from controllers.latency.evictions import Evictions
 from controllers.latency.handlers import Handlers
-from controllers.latency.identity import keep_published, wait_for_identity
+from controllers.latency.identity import Identity, keep_published, wait_for_identity
 from controllers.latency.objects import AUTOSCALERS, DEPLOYMENTS, NETWORK_NODES
 from controllers.latency.observations import Observations
 from controllers.latency.orders import Orders
@@ -108,7 +109,14 @@ class LatencyController:
         """Listen, and say where, once it is known which pods there are."""
         client, settings = self._context.client, self._settings
         namespace = settings.namespace or self._context.connection.namespace
-        identity = await wait_for_identity(client, namespace, self._tell)
+        while True:
+            identity = await wait_for_identity(client, namespace, self._tell)
+            await self._serve_as(identity, namespace)
+            log.warning("the certificate is not valid by the clock as it is now; another is made")
+
+    async def _serve_as(self, identity: Identity, namespace: str) -> None:
+        """Listen for as long as the certificate is valid."""
+        client, settings = self._context.client, self._settings
         desk = FrontDesk(
             policies=self._policies,
             workloads=self._workloads,
@@ -128,7 +136,8 @@ class LatencyController:
             address = f"[{settings.address}]" if ":" in settings.address else settings.address
             log.info("listening", port=site.port, address=settings.address)
             url = f"https://{address}:{site.port}"
-            await keep_published(client, namespace, url, identity.pair.certificate, self._tell)
+            valid = lambda: is_usable(identity.pair, datetime.now(UTC))  # noqa: E731
+            await keep_published(client, namespace, url, identity.pair.certificate, self._tell, valid=valid)
         finally:
             await site.stop()
 

@@ -14,7 +14,7 @@ import hmac
 import secrets
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 import structlog
 
@@ -119,11 +119,21 @@ async def publish(client: ApiClient, namespace: str, url: str, certificate: byte
 
 
 async def keep_published(
-    client: ApiClient, namespace: str, url: str, certificate: bytes, told: Told, *, every: float = PUBLISH_SECONDS
-) -> NoReturn:
-    """Write it now, and again after so many seconds, whatever became of it: nobody would find the endpoint any more."""
+    client: ApiClient,
+    namespace: str,
+    url: str,
+    certificate: bytes,
+    told: Told,
+    *,
+    every: float = PUBLISH_SECONDS,
+    valid: Callable[[], bool] = lambda: True,
+) -> None:
+    """Write it now, and again after so many seconds, whatever became of it: nobody would find the endpoint any more.
+
+    It ends once the certificate is not valid any more, as when a clock is put right that was years behind.
+    """
     instance = secrets.token_hex(8)
-    while True:
+    while valid():
         try:
             await publish(client, namespace, url, certificate, instance)
         except (ApiError, *TRANSPORT_ERRORS) as error:

@@ -39,6 +39,15 @@ def test_who_trusts_it_reaches_it_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
+    "ahead", [pytest.param(timedelta(days=30), id="a month"), pytest.param(timedelta(days=3000), id="eight years")]
+)
+def test_one_that_was_made_by_a_clock_that_was_ahead_is_valid_once_the_clock_is_right(ahead: timedelta) -> None:
+    pair = make_key_pair(NOW + ahead)
+    handshake(pair, pair, SERVER_NAME)
+    assert is_usable(pair, NOW)
+
+
+@pytest.mark.parametrize(
     ("trusted", "name"),
     [
         pytest.param(make_key_pair(NOW), SERVER_NAME, id="another certificate of that name"),
@@ -57,7 +66,7 @@ def test_nobody_else_does(trusted: KeyPair, name: str) -> None:
         pytest.param(PAIR, NOW, True, id="new"),
         pytest.param(PAIR, NOW + LIFETIME - LEAST_LEFT - timedelta(days=1), True, id="just long enough"),
         pytest.param(PAIR, NOW + LIFETIME - LEAST_LEFT + timedelta(days=1), False, id="too short"),
-        pytest.param(PAIR, NOW - timedelta(days=2), False, id="not yet"),
+        pytest.param(PAIR, NOW - LIFETIME - timedelta(days=2), False, id="not yet"),
         pytest.param(PAIR._replace(key=make_key_pair(NOW).key), NOW, False, id="of another key"),
         pytest.param(PAIR._replace(certificate=b"none"), NOW, False, id="no certificate"),
         pytest.param(KeyPair(b"", b""), NOW, False, id="nothing"),

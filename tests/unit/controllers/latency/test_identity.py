@@ -102,3 +102,26 @@ async def test_keys_that_cannot_be_had_are_waited_for(refusing: str, problem: st
             identity = await wait_for_identity(client, "berth-system", told.append, sleep=sleep)
     assert base64.b64encode(identity.users_key).decode() == stored["users.key"]
     assert told == [f"no keys from Secret berth-system/berth-latency: {problem}", None]
+
+
+async def test_nothing_is_published_any_more_once_the_certificate_is_not_valid() -> None:
+    written = list[Any]()
+
+    def answer(request: Request) -> Answer:
+        written.append(json.loads(request.body)["data"])
+        return Answer(200, {})
+
+    left = iter([True, True, False])
+    with api_server(answer) as server:
+        async with ApiClient(server.connection()) as client:
+            async with asyncio.timeout(60):
+                await keep_published(
+                    client,
+                    "berth-system",
+                    "https://a:1",
+                    b"pem",
+                    list[Any]().append,
+                    every=0.0,
+                    valid=lambda: next(left),
+                )
+    assert len(written) == 2
