@@ -40,6 +40,7 @@ class ProbeRange:
     def __init__(self, never: Iterable[Network]) -> None:
         """Begin; `never` are networks that are left out whatever nodes there are."""
         self._never = tuple(never)
+        self._addresses: Counter[str] = Counter()
         self._nodes: dict[str, tuple[Network, ...]] = {}
         # Nodes may share one; by their lengths each is found at once, however many there are.
         self._networks: Counter[Network] = Counter()
@@ -54,6 +55,14 @@ class ProbeRange:
             self._count(network, -1)
         if found:
             self._nodes[name] = found
+
+    def addresses(self, old: Iterable[str], new: Iterable[str]) -> None:
+        """Something in the cluster has new addresses instead of the old ones, which others may have as well."""
+        self._addresses.update(map(_canonical, new))
+        for text in map(_canonical, old):
+            self._addresses[text] -= 1
+            if self._addresses[text] <= 0:
+                del self._addresses[text]
 
     def refusal(self, text: str) -> str | None:
         """Return why an address is not probed; None if it may be."""
@@ -78,6 +87,8 @@ class ProbeRange:
             return "a special address"
         if any(address in network for network in self._never):
             return "a network that is never probed"
+        if str(address) in self._addresses:
+            return "an address of the cluster"
         number, kind = int(address), IPv4Network if address.version == 4 else IPv6Network
         lengths = (length for version, length in self._lengths if version == address.version)
         if any(kind((number, length), strict=False) in self._networks for length in lengths):
@@ -92,6 +103,14 @@ class ProbeRange:
             del self._networks[network]
         if not self._lengths[length]:
             del self._lengths[length]
+
+
+def _canonical(text: str) -> str:
+    """An address as it is compared; what is none, as `None`, is equal to no address."""
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        return ""
 
 
 def _network(text: str) -> Network | None:

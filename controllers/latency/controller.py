@@ -14,7 +14,6 @@ from berth.kube.resources import Resource
 from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.cache.large_pods import BOUNDED_PODS
 from controllers.latency.callers import Callers
 from controllers.latency.candidates import STORAGE, Candidates
 from controllers.latency.certificate import is_usable, server_context
@@ -24,7 +23,7 @@ from controllers.latency.endpoint import Endpoint
 from controllers.latency.evictions import Evictions
 from controllers.latency.handlers import Handlers
 from controllers.latency.identity import Identity, keep_published, wait_for_identity
-from controllers.latency.objects import AUTOSCALERS, DEPLOYMENTS, NETWORK_NODES
+from controllers.latency.objects import AUTOSCALERS, DEPLOYMENTS, NETWORK_NODES, PODS, SERVICES
 from controllers.latency.observations import Observations
 from controllers.latency.orders import Orders
 from controllers.latency.places import Places
@@ -71,7 +70,8 @@ class LatencyController:
             (kinds.LATENCY_POLICIES, handlers.policy_changed),
             (DEPLOYMENTS, handlers.deployment_changed),
             (AUTOSCALERS, handlers.autoscaler_changed),
-            (BOUNDED_PODS, handlers.pod_changed),
+            (PODS, handlers.pod_changed),
+            (SERVICES, handlers.service_changed),
             (NETWORK_NODES, handlers.node_changed),
             (kinds.NAMESPACES, candidates.namespace_changed),
             *((storage, candidates.storage_changed) for storage in STORAGE),

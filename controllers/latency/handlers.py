@@ -11,7 +11,7 @@ from berth.kube.objects import CustomObject, Pod
 from berth.kube.owners import owner_of
 from berth.runtime.workqueue import WorkQueue
 from controllers.latency.candidates import Candidates
-from controllers.latency.objects import Autoscaler, Deployment, NetworkNode
+from controllers.latency.objects import AddressedService, Autoscaler, Deployment, NetworkNode, addresses_of
 from controllers.latency.places import Places
 from controllers.latency.policies import Policies
 from controllers.latency.workloads import Workloads
@@ -75,9 +75,16 @@ class Handlers:
         """A pod came, changed or went: of any, room is given or taken; of a policy's workload, it is due."""
         self._candidates.pod_changed(old, new)
         self._workloads.pod_changed(old, new)
+        self._places.addresses_changed(addresses_of(old), addresses_of(new))
         for pod in (old, new):
             if pod is not None:
                 self._due(owner_of(pod))
+
+    def service_changed(self, old: AddressedService | None, new: AddressedService | None) -> None:
+        """A Service came, changed or went: nobody is probed at its addresses."""
+        self._places.addresses_changed(
+            old.addresses if old is not None else (), new.addresses if new is not None else ()
+        )
 
     def node_changed(self, old: NetworkNode | None, new: NetworkNode | None) -> None:
         """A node came, changed or went."""

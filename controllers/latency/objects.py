@@ -1,4 +1,4 @@
-"""What the controller reads of Deployments, autoscalers and nodes, and nothing more."""
+"""What the controller reads of Deployments, autoscalers, pods, Services and nodes, and nothing more."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import msgspec
 
 from berth.api.labels import ANNOTATION_HARD_MAX_LATENCY, ANNOTATION_SOFT_MAX_LATENCY
 from berth.kube.meta import Int64, ObjectMeta, Struct
-from berth.kube.objects import Node, NodeSpec, NodeStatus, Pod, PodCondition
+from berth.kube.objects import Node, NodeSpec, NodeStatus, Pod, PodCondition, PodStatus
 from berth.kube.resources import Resource
+from berth.scheduling.cache.large_pods import BoundedPod
 
+_MOST_ADDRESSES: Final = 2
+_MOST_EXTERNAL: Final = 100
 _REFUSED: Final = "ReplicaFailure"
 _OF_TEMPLATES: Final = (ANNOTATION_HARD_MAX_LATENCY, ANNOTATION_SOFT_MAX_LATENCY)
 
@@ -98,6 +101,55 @@ class Autoscaler(Struct):
         self.metadata = self.metadata.bounded()
 
 
+class PodAddress(Struct):
+    """corev1.PodIP."""
+
+    ip: str = ""
+
+
+class AddressedPodStatus(PodStatus):
+    """corev1.PodStatus, with its addresses."""
+
+    pod_ips: list[PodAddress] = msgspec.field(default_factory=list, name="podIPs")
+
+
+class AddressedPod(BoundedPod):
+    """A pod as it is followed, with its addresses: networks of a node do not tell those that a CNI gives by itself."""
+
+    status: AddressedPodStatus = msgspec.field(default_factory=AddressedPodStatus)
+    addresses: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Keep the addresses, in little, of a pod that is too large as well; one has two, of either kind."""
+        self.addresses = tuple(each.ip for each in self.status.pod_ips[:_MOST_ADDRESSES])
+        self.status.pod_ips = []
+        BoundedPod.__post_init__(self)
+
+
+class ServiceAddresses(Struct):
+    """corev1.ServiceSpec: where it is reached."""
+
+    cluster_ips: list[str] = msgspec.field(default_factory=list, name="clusterIPs")
+    external_ips: list[str] = msgspec.field(default_factory=list, name="externalIPs")
+
+
+class AddressedService(Struct):
+    """corev1.Service, with its addresses."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: ServiceAddresses = msgspec.field(default_factory=ServiceAddresses)
+
+    def __post_init__(self) -> None:
+        """Let go of what nobody looks at, and of labels and annotations that are too many."""
+        self.metadata = self.metadata.bounded()
+        self.spec.external_ips = self.spec.external_ips[:_MOST_EXTERNAL]
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Its addresses; one without any states ``None``, which is no address."""
+        return *self.spec.cluster_ips, *self.spec.external_ips
+
+
 class NodeAddress(Struct):
     """corev1.NodeAddress."""
 
@@ -127,6 +179,8 @@ class NetworkNode(Node):
         return [*self.spec.pod_cidrs, *(each.address for each in self.status.addresses)]
 
 
+PODS: Final[Resource[Pod]] = Resource("", "v1", "pods", "Pod", AddressedPod)
+SERVICES: Final = Resource("", "v1", "services", "Service", AddressedService)
 DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment", Deployment)
 AUTOSCALERS: Final = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", Autoscaler)
 NETWORK_NODES: Final = Resource("", "v1", "nodes", "Node", NetworkNode, namespaced=False)
@@ -135,3 +189,8 @@ NETWORK_NODES: Final = Resource("", "v1", "nodes", "Node", NetworkNode, namespac
 def is_ready(pod: Pod) -> bool:
     """Return whether a pod serves."""
     return any(condition.type == "Ready" and condition.status == "True" for condition in pod.status.conditions)
+
+
+def addresses_of(pod: Pod | None) -> tuple[str, ...]:
+    """Return the addresses of a pod that has any; one that is finished has given them back."""
+    return pod.addresses if isinstance(pod, AddressedPod) and not pod.finished else ()

@@ -29,6 +29,10 @@ class Places:
             self._zones[name] = new.metadata.labels.get(LABEL_ZONE, "")
         return before != self._zones.get(name)
 
+    def addresses_changed(self, old: Iterable[str], new: Iterable[str]) -> None:
+        """Take in a change of the addresses of a pod or Service."""
+        self._range.addresses(old, new)
+
     def nodes(self) -> tuple[str, ...]:
         """Return the names of all nodes."""
         return tuple(self._zones)

@@ -23,8 +23,8 @@ class LatencySettings(ComponentSettings):
     agent_account: str = "berth-node"
     """Service account of the node agents; nobody else gets orders to probe."""
     never_probe: str = ""
-    """Networks that users are never probed in, such as 10.96.0.0/12,fd00::/8, with commas; nodes, pods, link-local
-    and special addresses are left out in any case. Name that of the Services here."""
+    """Networks that users are never probed in, such as 10.96.0.0/12,fd00::/8, with commas; nodes, pods,
+    Services, link-local and special addresses are left out in any case. Name those of clusters that are joined here."""
     status_interval: float = Field(default=10.0, ge=1.0, le=600.0)
     """Seconds between writes of figures that change nothing else, 1 to 600."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import aiohttp
@@ -156,6 +156,40 @@ def test_an_address_that_must_not_be_probed_is_not(
     stand.want(**LIMITS, moves={"dryRun": True})
     stand.deploy()
     eventually(lambda: stand.status().unreachable_time, what="that nobody can be probed")
+    assert latency_process.metric("berth_latency_probes_ordered_total") == before
+
+
+def address_of_pod(stand: LatencyStand) -> str:
+    """That of the workload's pod, which no node has the network of."""
+
+    def look() -> str | None:
+        pods = list(stand.stage.pods().values())
+        return str(pods[0].get("status", {}).get("podIP", "")) if pods else None
+
+    return str(eventually(look, what="an address of a pod"))
+
+
+def address_of_service(stand: LatencyStand) -> str:
+    return str(stand.api.request("GET", "/api/v1/namespaces/default/services/kubernetes")["spec"]["clusterIP"])
+
+
+@pytest.mark.parametrize(
+    "address_of",
+    [
+        pytest.param(address_of_pod, id="of a pod outside of the networks of nodes"),
+        pytest.param(address_of_service, id="of a Service"),
+    ],
+)
+def test_an_address_of_the_cluster_is_not_probed_whoever_gave_it(
+    stand: LatencyStand, latency_process: ControllerProcess, address_of: Callable[[LatencyStand], str]
+) -> None:
+    stand.meters = False
+    stand.deploy()
+    stand.address = address_of(stand)
+    before = latency_process.metric("berth_latency_probes_ordered_total")
+    stand.want(**LIMITS, moves={"dryRun": True})
+    stand.meters = True
+    eventually(lambda: stand.status().unreachable_time, what="that nobody can be probed", timeout=40.0)
     assert latency_process.metric("berth_latency_probes_ordered_total") == before
 
 

@@ -12,6 +12,22 @@ from berth.network.probe_range import ProbeRange
 from controllers.latency.settings import networks_of
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [pytest.param("10.77.0.5", id="as it is"), pytest.param("::ffff:10.77.0.5", id="as IPv6")],
+)
+def test_an_address_is_the_clusters_while_anything_has_it(asked: str) -> None:
+    made = ProbeRange(())
+    made.addresses((), ["10.77.0.5", "fd00:0::5", "None"])
+    made.addresses((), ["10.77.0.5"])
+    assert made.refusal("fd00::5") == "an address of the cluster"
+    made.addresses(["10.77.0.5"], ["10.77.0.6"])
+    assert made.refusal(asked) == "an address of the cluster"
+    made.addresses(["10.77.0.5", "fd00:0::5", "None"], ())
+    assert (made.refusal(asked), made.refusal("fd00::5")) == (None, None)
+    assert made.refusal("10.77.0.6") == "an address of the cluster"
+
+
 @pytest.fixture
 def allowed() -> ProbeRange:
     made = ProbeRange(networks_of("10.96.0.0/12, fd01::/108"))

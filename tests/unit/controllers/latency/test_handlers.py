@@ -13,7 +13,7 @@ from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.cache.cache import Cache
 from controllers.latency.candidates import Candidates
 from controllers.latency.handlers import Handlers
-from controllers.latency.objects import Deployment, NetworkNode
+from controllers.latency.objects import AddressedPod, AddressedService, Deployment, NetworkNode, ServiceAddresses
 from controllers.latency.places import Places
 from controllers.latency.policies import Policies
 from controllers.latency.workloads import Workloads
@@ -40,14 +40,14 @@ class Stand:
     """Handlers that know of two policies on one Deployment, and one on another."""
 
     def __init__(self) -> None:
-        self.queue = Noted()
+        self.queue, self.places = Noted(), Places([])
         self.policies = Policies()
         self.handlers = Handlers(
             self.queue,
             policies=self.policies,
             workloads=Workloads(),
             candidates=Candidates(Cache(clock=time.monotonic)),
-            places=Places([]),
+            places=self.places,
         )
         for each in (policy(), policy("again"), policy("other", target="db")):
             self.handlers.policy_changed(None, each)
@@ -125,3 +125,20 @@ def test_one_that_cannot_be_read_counts_for_nothing_until_it_can() -> None:
     assert stand.policies.get("shop/web") is None
     stand.handlers.policy_changed(policy(version=2, hardMaxLatency="near"), policy(version=3))
     assert stand.policies.get("shop/web") is not None
+
+
+@pytest.mark.parametrize("kind", ["pod", "service"])
+def test_nobody_is_probed_at_an_address_that_something_in_the_cluster_has(kind: str) -> None:
+    stand, address = Stand(), "10.77.0.5"
+    if kind == "pod":
+        pod = AddressedPod(metadata=ObjectMeta(name="p", namespace="shop", uid="p"))
+        pod.addresses = (address,)
+        change: Callable[[Any, Any], None] = stand.handlers.pod_changed
+        there: Any = pod
+    else:
+        change = stand.handlers.service_changed
+        there = AddressedService(metadata=ObjectMeta(name="s"), spec=ServiceAddresses([address]))
+    change(None, there)
+    assert not stand.places.may_probe(address)
+    change(there, None)
+    assert stand.places.may_probe(address)

@@ -9,7 +9,7 @@ import pytest
 
 from berth.api.labels import ANNOTATION_HARD_MAX_LATENCY, ANNOTATION_SOFT_MAX_LATENCY
 from berth.kube.meta import MOST_ENTRIES, HasMetadata
-from controllers.latency.objects import Autoscaler, Deployment
+from controllers.latency.objects import PODS, AddressedService, Autoscaler, Deployment, addresses_of
 
 MANY = {f"k{number}": "x" for number in range(MOST_ENTRIES + 1)}
 
@@ -56,3 +56,24 @@ def test_of_a_template_the_annotations_are_kept_that_state_limits() -> None:
     found = read(Deployment, {"metadata": {"name": "web"}, "spec": {"replicas": 2, "template": template}})
     assert found.spec.template.metadata.annotations == limits
     assert (found.spec.replicas, found.spec.template.spec.scheduler_name) == (2, "berth-scheduler")
+
+
+@pytest.mark.parametrize(
+    ("labels", "phase", "addresses"),
+    [
+        pytest.param({}, "Running", ("10.77.0.5", "fd00::5"), id="of a pod"),
+        pytest.param({f"l{at}": "v" for at in range(5000)}, "Running", ("10.77.0.5", "fd00::5"), id="of a large pod"),
+        pytest.param({}, "Succeeded", (), id="of one that is finished"),
+    ],
+)
+def test_addresses_of_pods(labels: dict[str, str], phase: str, addresses: tuple[str, ...]) -> None:
+    ips = [{"ip": "10.77.0.5"}, {"ip": "fd00::5"}, {"ip": "10.77.0.6"}]
+    body = {"metadata": {"name": "p", "labels": labels}, "status": {"phase": phase, "podIPs": ips}}
+    assert addresses_of(msgspec.json.decode(msgspec.json.encode(body), type=PODS.type)) == addresses
+    assert addresses_of(None) == ()
+
+
+def test_addresses_of_services() -> None:
+    body = {"metadata": {"name": "s"}, "spec": {"clusterIPs": ["10.96.0.7"], "externalIPs": ["198.51.100.1"]}}
+    found = msgspec.json.decode(msgspec.json.encode(body), type=AddressedService)
+    assert found.addresses == ("10.96.0.7", "198.51.100.1")
