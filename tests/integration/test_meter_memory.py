@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hack.harness.processes import ControllerProcess
-from tests.support.flooding import HALF, LARGE, LONG, flood, script
+from tests.support.flooding import HALF, LARGE, LONG, MANY, flood, script
 from tests.support.memory_limit import limited
 from tests.support.proxying import application
 
@@ -24,6 +24,7 @@ CLIENTS = 1200
     [
         pytest.param(HALF, id="half a head"),
         pytest.param(LARGE, id="requests not answered"),
+        pytest.param(MANY, id="many small requests not answered"),
         pytest.param(LONG, id="answers not read"),
     ],
 )

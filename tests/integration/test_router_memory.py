@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from hack.harness.pod_account import pod_account
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
-from tests.support.flooding import HALF, LARGE, LONG, UPGRADE, flood, script
+from tests.support.flooding import HALF, LARGE, LONG, MANY, UPGRADE, flood, script
 from tests.support.memory_limit import limited
-from tests.support.pod_account import pod_account
 from tests.support.proxying import application
 
 LIMIT = 128 * 2**20
@@ -49,6 +49,7 @@ def show(cluster: LocalCluster, namespace: str, port: int) -> None:
     [
         pytest.param(HALF, id="half a head"),
         pytest.param(LARGE, id="requests not answered"),
+        pytest.param(MANY, id="many small requests not answered"),
         pytest.param(LONG, id="answers not read"),
         pytest.param(UPGRADE, id="upgrades not answered"),
     ],

@@ -14,6 +14,8 @@ HALF: Final = get("/", *[_FIELD] * 7, last=False).removesuffix(b"\r\n")
 """A head without its end."""
 LARGE: Final = get("/held", *[_FIELD] * 6, last=False)
 """A request that nobody answers."""
+MANY: Final = get("/held", last=False) + get("/", *["A:"] * 20, last=False) * 30
+"""Small requests that wait for one that nobody answers."""
 LONG: Final = get("/long", last=False)
 """One for an answer without end."""
 UPGRADE: Final = get("/held", "Connection: Upgrade", "Upgrade: websocket", *[_FIELD] * 6, last=False)

@@ -1,43 +1,21 @@
-"""A memory limit for processes that a test starts, as that of a container."""
+"""A memory limit for processes that a test starts; the test is left out where there can be none."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import pytest
 
-from hack.harness.cluster import eventually
-
-ROOT = Path("/sys/fs/cgroup")
+from hack.harness import memory_limit
 
 
 @contextmanager
 def limited(limit: int) -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """A limit of so many bytes for processes that are started within what it yields; needs to make a cgroup."""
-    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    first = next(((ROOT / "memory", path) for _, names, path in lines if "memory" in names.split(",")), None)
-    directory, path = first or next((ROOT, path) for _, names, path in lines if not names)
-    here = directory / path.lstrip("/")
-    made = here / f"berth-test-{os.getpid()}"
-    try:
-        made.mkdir()
-        (made / ("memory.limit_in_bytes" if first else "memory.max")).write_text(str(limit))
-    except OSError as error:
-        pytest.skip(f"no cgroup can be made here: {error}")
-
-    @contextmanager
-    def entered() -> Iterator[None]:
-        (made / "cgroup.procs").write_text(str(os.getpid()))
+    with ExitStack() as stack:
         try:
-            yield
-        finally:
-            (here / "cgroup.procs").write_text(str(os.getpid()))
-
-    try:
+            entered = stack.enter_context(memory_limit.limited(limit))
+        except OSError as error:
+            pytest.skip(f"no cgroup can be made here: {error}")
         yield entered
-    finally:
-        eventually(lambda: not (made / "cgroup.procs").read_text(), what="an empty cgroup")
-        made.rmdir()

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Protocol, TypeVar
 
 import structlog
+from aiohttp.http_parser import RawRequestMessage
 
 from berth.kube.memory import give_back_now
 
@@ -35,13 +36,21 @@ LOOK_SECONDS: Final = 0.1
 LOOK_BYTES: Final = 2**22
 """Bytes of clients after which is looked in any case."""
 LEAST_BYTES: Final = 16_384
-"""Who holds less is never cut: a request with its answer mostly does."""
+"""Who holds less is cut only where that makes room enough: a request with its answer mostly does."""
+FLOOR_BYTES: Final = 4096
+"""Who holds less is never cut."""
 TELL_SECONDS: Final = 10.0
 """Seconds from one line of the log about it to the next."""
 GIVE_BACK_SECONDS: Final = 1.0
 """Seconds from one time to the next that free memory is given back while it is short, or connections were cut."""
 LIMIT_SECONDS: Final = 10.0
 """Seconds from one look at the limit to the next: it may change while the process runs."""
+CONNECTION_BYTES: Final = 16_384
+"""Bytes that a connection takes with a small request under way and what is asked for it, by measurement."""
+HEAD_BYTES: Final = 400
+"""Bytes that the head of a request takes beside what it says, by measurement."""
+FIELD_BYTES: Final = 210
+"""The same of each of its fields: a hundred empty ones are 300 bytes when they come."""
 _PAGE: Final = resource.getpagesize()
 
 
@@ -100,15 +109,27 @@ def memory_used() -> int:
     return (int(resident) - int(shared)) * _PAGE
 
 
+def head_bytes(message: RawRequestMessage) -> int:
+    """Return about how much memory the head of a request takes: as bytes, as text, and as the objects around them."""
+    said = sum(FIELD_BYTES + 2 * (len(name) + len(value)) for name, value in message.raw_headers)
+    return HEAD_BYTES + 2 * len(message.path) + said
+
+
 def who_goes(holders: Iterable[H], excess: int) -> list[H]:
-    """Return those that hold most, until it is as much as there is too much; none that holds little."""
+    """Return those that hold most, until it is as much as there is too much.
+
+    Those that hold little go as well where there are enough of them, as of thousands that each send a few requests at
+    once; where not, it is not by clients that memory is short, and cutting all of them would not help.
+    """
     found: list[H] = []
-    many = ((holder.held, holder) for holder in holders)
-    for held, holder in sorted(((held, each) for held, each in many if held >= LEAST_BYTES), key=lambda pair: -pair[0]):
-        if excess <= 0:
+    many = sorted(((held, each) for each in holders if (held := each.held) >= FLOOR_BYTES), key=lambda pair: -pair[0])
+    little = sum(held for held, _ in many if held < LEAST_BYTES)
+    for held, holder in many:
+        if excess <= 0 or (held < LEAST_BYTES and little < excess):
             break
         found.append(holder)
         excess -= held
+        little -= held if held < LEAST_BYTES else 0
     return found
 
 

@@ -17,7 +17,7 @@ from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from berth.runtime.listening import listen
 from berth.runtime.proxy.headers import MAX_HEAD_BYTES
-from berth.runtime.proxy.memory import LEAST_BYTES, Keeper, memory_limit, memory_used
+from berth.runtime.proxy.memory import CONNECTION_BYTES, LEAST_BYTES, Keeper, head_bytes, memory_limit, memory_used
 from berth.runtime.proxy.reading import BUFFERED_BYTES, read_at_most
 from berth.runtime.proxy.upstream import UpstreamPool
 
@@ -94,6 +94,7 @@ class _Connection(RequestHandler):
         super().connection_made(transport)
         self._wire = cast("asyncio.Transport", transport)
         read_at_most(transport)
+        self._keeper.came(CONNECTION_BYTES)  # thousands may come before the event loop is round again
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """End."""
@@ -244,10 +245,8 @@ class _Connection(RequestHandler):
 
 
 def _size(message: RawRequestMessage | _ErrInfo) -> int:
-    """About how much memory a request's head takes: as bytes, and as text."""
-    return (
-        0 if isinstance(message, _ErrInfo) else 2 * sum(len(name) + len(value) for name, value in message.raw_headers)
-    )
+    """About how much memory a request's head takes."""
+    return 0 if isinstance(message, _ErrInfo) else head_bytes(message)
 
 
 def _is_websocket(message: RawRequestMessage) -> bool:

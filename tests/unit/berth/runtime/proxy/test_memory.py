@@ -11,7 +11,17 @@ import pytest
 from structlog.testing import capture_logs
 
 from berth.runtime.proxy import memory
-from berth.runtime.proxy.memory import GOAL, LEAST_BYTES, LOOK_BYTES, SHARE, Keeper, memory_limit, memory_used, who_goes
+from berth.runtime.proxy.memory import (
+    FLOOR_BYTES,
+    GOAL,
+    LEAST_BYTES,
+    LOOK_BYTES,
+    SHARE,
+    Keeper,
+    memory_limit,
+    memory_used,
+    who_goes,
+)
 
 LIMIT = 1_000_000_000
 
@@ -95,7 +105,11 @@ def test_what_is_used_is_known_where_no_more_files_may_be_opened() -> None:
     [
         pytest.param([100_000, 300_000, 200_000], 250_000, [300_000], id="the largest is enough"),
         pytest.param([100_000, 300_000, 200_000], 400_000, [300_000, 200_000], id="two"),
-        pytest.param([100_000, LEAST_BYTES - 1], 400_000, [100_000], id="never who holds little"),
+        pytest.param([100_000, LEAST_BYTES - 1], 400_000, [100_000], id="not who holds little, where it is not enough"),
+        pytest.param(
+            [9000, 12_000, 100_000, 8000], 112_000, [100_000, 12_000], id="who holds little, where it is enough"
+        ),
+        pytest.param([FLOOR_BYTES - 1] * 100, 1000, [], id="never who holds next to nothing"),
         pytest.param([100_000], 0, [], id="enough is there"),
     ],
 )

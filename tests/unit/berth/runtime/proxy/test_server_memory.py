@@ -10,7 +10,7 @@ import contextlib
 
 import pytest
 
-from berth.runtime.proxy.memory import LEAST_BYTES
+from berth.runtime.proxy.memory import CONNECTION_BYTES, LEAST_BYTES, LOOK_BYTES
 from tests.support.kube import until
 from tests.support.proxying import Visit, application, get, proxy, status_of
 
@@ -42,6 +42,11 @@ async def script(visit: Visit) -> None:
         pytest.param(HEAD.removesuffix(b"\r\n"), id="a head that does not end"),
         pytest.param(HEAD.replace(b"GET /", b"GET /held"), id="a large head that is not answered"),
         pytest.param(get("/held", last=False) + HEAD * 3, id="requests that wait for the one before"),
+        pytest.param(get("/held", last=False) + get("/", last=False) * 30, id="many small requests that wait"),
+        pytest.param(
+            get("/held", last=False) + get("/", *["A:"] * 80, last=False), id="many small fields of one that waits"
+        ),
+        pytest.param(get("/held", last=False) + get("/" + "x" * 10_000, last=False), id="a long path that waits"),
         pytest.param(
             get("/held", "Content-Length: 9000000", method="POST", last=False) + b"x" * 9_000_000, id="a body not taken"
         ),
@@ -114,3 +119,19 @@ async def test_what_is_much_is_not_even_taken_while_memory_is_short() -> None:
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
         assert app.heads == []
+
+
+async def test_thousands_that_connect_at_once_have_memory_looked_at() -> None:
+    used = 0
+    async with (
+        asyncio.timeout(60),
+        application(script) as app,
+        proxy(app.address, memory=(LIMIT, lambda: used)) as under_test,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        server, used = under_test.server, LIMIT
+        assert server._keeping is not None
+        server._keeping.cancel()  # which looks now and then, and not before the event loop is round
+        for _ in range(LOOK_BYTES // CONNECTION_BYTES):
+            await stack.enter_async_context(under_test.client())
+        await until(lambda: server._keeper.short, what="a look")
