@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import time
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +11,7 @@ import msgspec
 import structlog
 from aiohttp import web
 
+from berth.kube.lease import boot_clock
 from berth.runtime.health import MAX_CONNECTIONS
 from berth.runtime.measuring.users import UserTable
 from berth.runtime.site import Site
@@ -95,7 +95,7 @@ class MeasurementsServer:
         after = request.query.get("after", "0")
         if not (after.isascii() and after.isdigit() and len(after) < 20):
             return web.Response(status=400, text="after is the sequence of an answer\n")
-        answer = measurements(self._table, self._instance, after=int(after), now=time.monotonic())
+        answer = measurements(self._table, self._instance, after=int(after), now=boot_clock())
         return web.Response(
             body=msgspec.json.encode(answer), content_type="application/json", headers={"Cache-Control": "no-store"}
         )
@@ -121,7 +121,7 @@ def measurements(table: UserTable, instance: str, *, after: int, now: float) -> 
         table: the users.
         instance: random name of the process.
         after: sequence of the answer that the reader has.
-        now: monotonic time, for ages.
+        now: by the boot clock, for ages.
     """
     users = (
         MeasuredUser(user.name, tuple(user.microseconds), round(max(0.0, now - user.measured), 3), user.change)

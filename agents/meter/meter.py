@@ -14,7 +14,8 @@ from aiohttp import web
 
 from agents.meter.metrics import PUSHED_OUT, REJECTED, REQUESTS, ROUND_TRIPS, ROUTED, UNPROVEN, USERS
 from berth.api.latency_exchange import Identity, Instructions, hash_identity
-from berth.runtime.measuring.client_clock import ClientClock, Rejection, seconds_since
+from berth.kube.lease import boot_clock
+from berth.runtime.measuring.client_clock import MOST_APART, ClientClock, Rejection, seconds_since
 from berth.runtime.measuring.kernel import AcceptedConnection
 from berth.runtime.measuring.users import User, UserTable
 from berth.runtime.proxy.exchange import Exchange
@@ -87,7 +88,7 @@ class Meter:
         self._connections: WeakKeyDictionary[asyncio.BaseTransport, _Connection] = WeakKeyDictionary()
         self._under_way: set[_UnderWay] = set()
         # Not the machine's clock itself, which may be set: then all clients would seem to be nearer or further.
-        self._since_1970 = time.time() - time.monotonic()
+        self._since_1970 = time.time() - boot_clock()
 
     def follow(self, instructions: Instructions, key: bytes) -> bool:
         """Tell users from each other as a policy says; True if they have other names now, and none is remembered."""
@@ -122,13 +123,25 @@ class Meter:
 
     def look(self) -> None:
         """Measure those who are being answered, which takes hours for some; and forget who has gone."""
-        now = time.monotonic()
+        now = boot_clock()
+        self._follow_clock(now)
         for each in self._under_way:
             user = self._seen(each.user, each.address, now)
             self._by_kernel(user, each.connection, now)
         self._table.forget_old(now)
         USERS.set(len(self._table))
         PUSHED_OUT.set(self._table.pushed_out)
+
+    def _follow_clock(self, now: float) -> None:
+        """Go by the machine's clock again once it is further off than clients' are believed to be.
+
+        One without a battery begins years ago, until it has heard of the time: all clients would be absurd for good.
+        """
+        since_1970 = time.time() - now
+        if abs(since_1970 - self._since_1970) > MOST_APART:
+            self._since_1970 = since_1970
+            for connection in self._connections.values():
+                connection.clock = ClientClock()
 
     def _request(self, request: web.BaseRequest) -> _UnderWay | None:
         """Note a request and what its connection tells; None for what is no user's."""
@@ -146,7 +159,7 @@ class Meter:
             connection = self._connections[transport] = _Connection(kernel)
         address = address_of(request)
         under_way = _UnderWay(request, address, connection, self._name(request, address))
-        now = time.monotonic()
+        now = boot_clock()
         user = self._seen(under_way.user, address, now)
         found = self._by_kernel(user, connection, now)
         if self._timestamp_header and (stated := request.headers.get(self._timestamp_header)) is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -14,6 +13,7 @@ from agents.router.knowledge import Knowledge
 from agents.router.settings import RouterSettings
 from berth.api.latency_exchange import Instructions, hash_identity
 from berth.kube.client import ApiClient
+from berth.kube.lease import boot_clock
 from berth.runtime.component import run_together
 from berth.runtime.measuring.calls import ReportServer, SoughtServer
 from berth.runtime.measuring.kernel import LOOK_SECONDS, AcceptedConnection
@@ -79,7 +79,7 @@ class Measuring:
                 connection = self._connections[transport] = AcceptedConnection(transport.get_extra_info("socket"))
         under_way = UnderWay(request, address, connection, self._name(request, address))
         self._under_way.add(under_way)
-        self._measure(under_way, time.monotonic())
+        self._measure(under_way, boot_clock())
         return under_way
 
     def end(self, under_way: UnderWay) -> None:
@@ -88,7 +88,7 @@ class Measuring:
 
     def look(self) -> None:
         """Measure those who are being answered, which takes hours for some."""
-        now = time.monotonic()
+        now = boot_clock()
         for each in self._under_way:
             self._measure(each, now)
 

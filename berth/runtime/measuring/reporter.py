@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -14,6 +13,7 @@ import structlog
 
 from berth.api.latency_exchange import MAX_USERS, ROUND_TRIPS_PATH, Instructions, naming_of
 from berth.kube.jitter import jitter
+from berth.kube.lease import boot_clock
 from berth.runtime.measuring.calls import (
     PAUSES,
     ControllerCalls,
@@ -105,7 +105,7 @@ class Reporter:
         instructions = self.instructions
         self._hurry.clear()
         message = self._reports.message(
-            time.monotonic(),
+            boot_clock(),
             telling=bool(instructions.policy),
             addresses=instructions.tell_addresses,
             naming=self._naming,

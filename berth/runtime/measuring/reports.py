@@ -1,4 +1,4 @@
-"""What the controller is told next, and what it knows already. No I/O; times are seconds of one monotonic clock."""
+"""What the controller is told next, and what it knows already. No I/O; times are seconds of the boot clock."""
 
 from __future__ import annotations
 

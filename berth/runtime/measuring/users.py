@@ -22,7 +22,7 @@ KEPT_SECONDS: Final = 60.0
 
 @dataclass(slots=True, eq=False)
 class User:
-    """What is known of one user; times are seconds of one monotonic clock."""
+    """What is known of one user; times are seconds of one clock that is never set and goes on in suspension."""
 
     name: str
     """keyed hash of the identity"""

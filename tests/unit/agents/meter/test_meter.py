@@ -16,6 +16,7 @@ from prometheus_client import REGISTRY
 
 from agents.meter.meter import Meter
 from berth.api.latency_exchange import Identity, IdentitySource, Instructions, hash_identity
+from berth.kube.lease import boot_clock
 from berth.runtime.measuring.users import User, UserTable
 from berth.runtime.proxy.forwarding import Forwarding
 from berth.runtime.proxy.mark import MARK_HEADER, mark_of
@@ -236,7 +237,7 @@ async def test_a_client_that_gets_further_shows_by_its_own_clock(stand: Stand, a
         await client.ask(f"X-Timestamp: {stated(ahead)}")
         [user] = stand.table
         [connection] = stand.meter._connections.values()
-        found = stand.meter._stated(user, connection, stated(ahead - 0.1), None, time.monotonic())
+        found = stand.meter._stated(user, connection, stated(ahead - 0.1), None, boot_clock())
     assert isinstance(found, int)
     assert 190_000 <= found < 60_000_000
 
@@ -248,7 +249,7 @@ async def test_a_client_that_states_an_absurd_time_later_is_not_believed(stand: 
         [user] = stand.table
         [connection] = stand.meter._connections.values()
         for seconds in (-40.0, 40.0):
-            stand.meter._by_statement(user, connection, stated(seconds), None, time.monotonic())
+            stand.meter._by_statement(user, connection, stated(seconds), None, boot_clock())
     assert (rejected("absurd"), rejected("negative")) == (before[0] + 1, before[1] + 1)
     assert user.count == 1
 
@@ -342,7 +343,7 @@ async def test_who_goes_away(answer: bytes, outcome: str) -> None:
 
 @pytest.mark.parametrize("ahead", [5.0, -5.0])
 async def test_clients_of_one_name_have_clocks_of_their_own(stand: Stand, ahead: float) -> None:
-    now = time.monotonic()
+    now = boot_clock()
 
     def said(seconds: float) -> str:
         return f"{1000 * (stand.meter._since_1970 + now + seconds):.3f}"
@@ -366,7 +367,7 @@ async def test_a_connection_of_several_users_says_nothing_of_anothers_clock(stan
         await client.ask("X-User: bob")
     [connection] = stand.meter._connections.values()
     bob = stand.users[hash_identity(KEY, "bob")]
-    assert stand.meter._stated(bob, connection, stated(-0.1), None, time.monotonic()) is None
+    assert stand.meter._stated(bob, connection, stated(-0.1), None, boot_clock()) is None
 
 
 async def test_who_does_not_come_any_more_is_forgotten(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,8 +375,8 @@ async def test_who_does_not_come_any_more_is_forgotten(stand: Stand, monkeypatch
         await client.ask()
     stand.meter.look()
     assert len(stand.table) == 1
-    now = time.monotonic()
-    monkeypatch.setattr("agents.meter.meter.time.monotonic", lambda: now + 301.0)
+    now = boot_clock()
+    monkeypatch.setattr("agents.meter.meter.boot_clock", lambda: now + 301.0)
     stand.meter.look()
     assert len(stand.table) == 0
 

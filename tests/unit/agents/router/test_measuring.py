@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -127,6 +128,23 @@ async def test_users_are_told_with_their_round_trips_and_the_policy(tmp_path: Pa
     assert 0 < message.users[0].microseconds[0] < 1_000_000
     assert message.users[0].address == "", "addresses are told when the policy wants that"
     assert controller.tokens[0] == "Bearer a-token"
+
+
+async def test_ages_are_by_the_clock_that_goes_on_while_a_machine_is_suspended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = time.clock_gettime
+    monkeypatch.setattr(time, "clock_gettime", lambda which: real(which) + 3600 * (which == time.CLOCK_BOOTTIME))
+    async with latency_controller() as controller:
+        controller.says(instructions(identity=BY_HEADER))
+        async with measuring(controller, tmp_path) as (knowledge, server):
+            await heard(knowledge, KEY)
+            await ask(server, "ann")
+            number = 0
+            while not (await controller.message(number)).users:
+                number += 1
+            [user] = (await controller.message(number)).users
+    assert 0 <= user.age < 60
 
 
 async def test_with_another_key_users_begin_anew(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from berth.api.latency_exchange import (
     Instructions,
     naming_of,
 )
+from berth.kube.lease import boot_clock
 from berth.runtime.measuring.calls import (
     PAUSES,
     ControllerCalls,
@@ -55,9 +57,9 @@ class Stand:
         )
 
     def measured(self, *microseconds: int, user: str = "a") -> None:
-        found = self.table.seen(user, asyncio.get_running_loop().time())
+        found = self.table.seen(user, boot_clock())
         for value in microseconds:
-            self.table.record(found, value, asyncio.get_running_loop().time())
+            self.table.record(found, value, boot_clock())
 
     async def call(self) -> bytes:
         """Send one message by itself."""
@@ -99,6 +101,18 @@ async def test_the_first_message_asks_and_the_next_tells(controller: LatencyCont
     assert (first.sequence, second.sequence, first.instance) == (1, 2, second.instance)
     assert controller.tokens[0] == "Bearer first"
     assert stand.instructed[0] == (instructions(identity=identity), KEY)
+
+
+async def test_what_was_measured_before_the_machine_was_suspended_is_not_told_as_of_now(
+    controller: LatencyController, stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock that stands still meanwhile would have it be news."""
+    real = time.clock_gettime
+    controller.says(instructions())
+    stand.measured(20, 21)
+    monkeypatch.setattr(time, "clock_gettime", lambda which: real(which) + 3600 * (which == time.CLOCK_BOOTTIME))
+    async with stand.running():
+        assert [(await controller.message(number)).users for number in range(3)] == [(), (), ()]
 
 
 async def test_a_message_says_how_its_users_are_named(controller: LatencyController, stand: Stand) -> None:
