@@ -66,6 +66,7 @@ LONG: Final = (
     "placement_bandwidth",
     "networktopology_clock",
     "node_agent",
+    "node_agent_clock",
     "latency_each_user",
     "placement_races",
 )

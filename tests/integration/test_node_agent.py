@@ -27,12 +27,17 @@ PORTS = {node: port for port, node in enumerate(ZONES, 9480)}
 REPORTS = "/apis/berth.dev/v1alpha1/probereports"
 
 
-def start(cluster: LocalCluster, node: str, namespace: str, directory: Path) -> ControllerProcess:
+def start(
+    cluster: LocalCluster, node: str, namespace: str, directory: Path, environment: dict[str, str] | None = None
+) -> ControllerProcess:
+    """Start an agent at a pace for tests, or with the variables of another."""
     # Without --no-leader-elect: agents need no Lease, all of them work.
     options = {"name": node, "namespace": namespace, "address": own_address(), "port": PORTS[node], "interval": 0.5}
     options["bandwidth"] = "10G"
     arguments = [f"--node-{name}={value}" for name, value in options.items()]
-    brisk = chosen_constants(directory / "constants", **{"agents.node.probing.publication.WRITE_SECONDS": 2.0})
+    brisk = environment or chosen_constants(
+        directory / "constants", **{"agents.node.probing.publication.WRITE_SECONDS": 2.0}
+    )
     return ControllerProcess.start(
         ["node"], kubeconfig=cluster.kubeconfig, directory=directory, arguments=arguments, environment=brisk
     )
