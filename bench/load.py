@@ -1,8 +1,9 @@
-"""``python -m bench.load``: an application that answers at once. And clients, which ask again when answered."""
+"""``python -m bench.load [ADDRESS]``: an application that answers at once. And clients, which ask on when answered."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from typing import cast
 
@@ -77,7 +78,8 @@ async def load(port: int, requests: list[bytes], connections: int) -> tuple[list
 
 async def serve() -> None:
     """Run the application; its port is told on standard output."""
-    server = await asyncio.get_running_loop().create_server(Application, "127.0.0.1", 0, backlog=1024)
+    address = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1"
+    server = await asyncio.get_running_loop().create_server(Application, address, 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
