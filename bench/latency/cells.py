@@ -17,7 +17,7 @@ Row = dict[str, list[float]]
 """Figures of a cell by name: mean, standard deviation, number of runs that have it."""
 SHARES: Final = (0.0, 0.3, 1.0)
 """Shares of users that agents cannot probe."""
-CROWD: Final = (0.0, 0.3)
+CROWD: Final = (0.0, 0.3, 1.0)
 """The same of many users."""
 TARGET: Final = Target(name="web")
 """Workload of all policies."""
@@ -111,7 +111,7 @@ def goals(name: str) -> dict[str, float]:
         return found | ({"first": FIRST_GOAL} if kind_share == "minimum 0" else {})
     if name.startswith("calm"):
         return {"moves": 1.0}
-    if name.startswith("crowd"):
+    if name in ("crowd 0.0", "crowd 0.3"):
         return {"ratio": 1.02, "convergence": 15, "moves": 3, "convergence then": 10, "moves then": 1}
     return {}
 

@@ -51,6 +51,7 @@ def test_a_row_has_means_over_the_runs_that_have_a_figure_and_the_most_pods() ->
         pytest.param("minimum 0 S1", {"extra": [2.0, 0, 100]}, ["2 pods too many at once, goal 1"], id="two more pods"),
         pytest.param("calm minimum", {"moves": [1.2, 0, 100]}, ["moves 1.20, goal 1"], id="moves without need"),
         pytest.param("crowd 0.3", CROWD, ["0.80 of the users within the limit, goal 0.90"], id="users beyond"),
+        pytest.param("crowd 1.0", CROWD, [], id="no goal where nobody can be probed"),
     ],
 )
 def test_what_is_missed(name: str, change: Row, words: list[str]) -> None:
