@@ -17,6 +17,9 @@ SOCKETS: Final = 2
 ROOM: Final = 2
 """Pods on a socket at most."""
 
+PLACES: Final = 9
+"""Places after the point that are kept of a cost: what is alike is the same then."""
+
 Sockets = list[list[Workload]]
 """Pods on each socket."""
 Policy = Callable[[Sequence[Workload], random.Random], Sockets]
@@ -77,7 +80,7 @@ def by_socket(newcomer: InterferenceClass, node: Sockets) -> float:
     return socket_based.score(newcomer, room, empty_node=not any(node))
 
 
-def least_slowdown(judge: LeastSlowdown, *, pinned: bool) -> Policy:
+def least_slowdown(judge: LeastSlowdown) -> Policy:
     """Berth's own choice, one pod at a time; those that are there move where that is worth its price."""
 
     def place(pods: Sequence[Workload], drawn: random.Random) -> Sockets:
@@ -97,13 +100,28 @@ def least_slowdown(judge: LeastSlowdown, *, pinned: bool) -> Policy:
             if found is None:
                 raise ValueError("a node with room has no socket with room")
             seats[number] = found
-        if not pinned:
-            return [socket for node in nodes for socket in _unpinned(node, drawn)]
         return [
             [pod for pod, at in zip(node, places, strict=True) if at == socket]
             for node, places in zip(nodes, seats, strict=True)
             for socket in range(SOCKETS)
         ]
+
+    return place
+
+
+def least_slowdown_by_chance(judge: LeastSlowdown) -> Policy:
+    """Berth's own choice of nodes that pin nobody, one pod at a time."""
+
+    def cost(pods: Sequence[Workload]) -> float:
+        return judge.unpinned(pods, [1] * len(pods), [ROOM] * SOCKETS)
+
+    def place(pods: Sequence[Workload], drawn: random.Random) -> Sockets:
+        nodes: list[list[Workload]] = [[] for _ in range(NODES)]
+        for pod in pods:
+            free = [node for node in nodes if len(node) < SOCKETS * ROOM]
+            drawn.shuffle(free)
+            min(free, key=lambda node: round(cost([*node, pod]) - cost(node), PLACES)).append(pod)
+        return [socket for node in nodes for socket in _unpinned(node, drawn)]
 
     return place
 

@@ -45,6 +45,12 @@ def benchmarks(*, thesis: bool = False) -> dict[str, Workload]:
     return found
 
 
+def orders(name: str, count: int, seed: int) -> list[list[str]]:
+    """Return the benchmarks of a published workload, its pods created in other orders, by chance."""
+    drawn = random.Random(seed)
+    return [drawn.sample(PUBLISHED[name], PODS) for _ in range(count)]
+
+
 def random_mixes(count: int, seed: int) -> list[list[str]]:
     """Return mixes of 16 benchmarks, each drawn from all with equal chances."""
     drawn, names = random.Random(seed), sorted(benchmarks())

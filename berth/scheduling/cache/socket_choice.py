@@ -24,6 +24,7 @@ from berth.scheduling.interference.node_costs import CLASSES, NodeCosts
 from berth.scheduling.interference.pairing import choose_socket
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.residents import Layout, Resident
+from berth.scheduling.interference.seats_by_chance import room_for, together
 from berth.scheduling.interference.slowdown import PRICE, Workload
 
 if TYPE_CHECKING:
@@ -155,12 +156,14 @@ class SocketChoice:
         self._current()
         node, model, own = self._sockets.sockets(seat.node), self._judge.model, seat.resident.workload
         others = [(other, each) for other, each in self._sockets.seats(seat.node).items() if other != uid]
-        # Where nobody pins them, two meet on each socket as often; nobody knows where one without socket is.
-        together = 1 / max(1, len(node.numbers))
+        # Where nobody pins them, two meet by chance; nobody knows where one without socket is.
+        room = room_for([seat.resident.size, *(each.resident.size for _, each in others)], node.layout.capacities)
+        pods, sockets = 1 + len(others), max(1, len(node.numbers))
+        by_chance = together(pods, min(room, pods), sockets)
         close, suffered, caused = self._close(seat, node), 1.0, 0.0
         for _, other in others:
             pinned = node.layout.pinned and None not in (seat.socket, other.socket)
-            share = close * (seat.socket == other.socket) if pinned else together
+            share = close * (seat.socket == other.socket) if pinned else by_chance
             suffered += share * model.excess(own, other.resident.workload)
             caused += share * model.excess(other.resident.workload, own)
         socket = seat.socket if node.layout.pinned else None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -30,6 +30,8 @@ from berth.scheduling.interference.closeness import Caches, closeness, closeness
 from berth.scheduling.interference.excess_table import ExcessTable
 from berth.scheduling.interference.group_costs import GroupCosts
 from berth.scheduling.interference.local_search import LocalSearch, Neighbours
+from berth.scheduling.interference.pod_sets import sets_of, sockets_of, weights_of
+from berth.scheduling.interference.seats_by_chance import alone, expected_cost, expected_harm, room_for, together
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload, harms
 from berth.scheduling.interference.socket_costs import SocketCosts
 
@@ -41,25 +43,6 @@ MANY: Final = 8
 """Pods from which on their harm is summed up as an array."""
 _RATHER_ALONE: Final = 1 - 1e-7
 """Factor of the price of a pod alone: where that is as much as two cost together, they are kept apart."""
-
-
-@lru_cache(EXACT_PODS + 1)
-def _sets(pods: int) -> Floats:
-    """float64[2**P, P], 1 where a set has a pod."""
-    return np.array([[number >> pod & 1 for pod in range(pods)] for number in range(1 << pods)], dtype=np.float64)
-
-
-def _sockets(capacities: Sequence[int], caches: Sequence[int]) -> list[tuple[int, int]]:
-    """Capacity and number of caches of each socket."""
-    return list(zip(capacities, caches or (1,) * len(capacities), strict=True))
-
-
-def _weights(sets: Floats, spanning: Sequence[bool], caches: int) -> Floats:
-    """float64[2**P, 1], what the excess of a pair counts in each set of pods on a socket."""
-    by_count = np.array([closeness(caches, count) for count in range(len(spanning) + 1)])
-    found: Floats = by_count[sets.sum(axis=1).astype(np.int64)]
-    found[sets @ np.array(spanning, dtype=np.float64) > 0] = 1.0
-    return found[:, None]
 
 
 class Party(NamedTuple):
@@ -146,7 +129,7 @@ class LeastSlowdown:
         elsewhere = price * ((here >= 0) & (here != np.arange(len(capacities))))
         if len(pods) <= EXACT_PODS:
             by_socket = self._costs_of_sets(pods, sizes, capacities, caches, more=False)
-            sets = _sets(len(pods))
+            sets = sets_of(len(pods))
             found = cheapest(len(pods), [cost + sets @ elsewhere[:, place] for place, cost in enumerate(by_socket)])
         else:
             found = self._seats_of_many(pods, sizes, capacities, caches, now, elsewhere)
@@ -235,17 +218,21 @@ class LeastSlowdown:
             return self._price_alone(pods[0], together)
         return self._harm_of(tuple(sorted(pods)), together)
 
-    def unpinned(self, pods: Sequence[Workload], sockets: int) -> float:
-        """Return the expected harm where the kernel puts pods on any socket: two meet on each as often.
+    def unpinned(self, pods: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int]) -> float:
+        """Return the expected cost where the kernel puts each pod on any socket that has room.
 
         Args:
             pods: pods of the node.
-            sockets: how many sockets it has; 1 where nobody knows.
+            sizes: what each takes.
+            capacities: what each socket has, in the same unit; none: nobody knows, and there is one.
         """
-        together = 1 / sockets
-        if len(pods) == 1:
-            return self._price_alone(pods[0], together)
-        return self._harm_by_table(pods, together) if len(pods) > MANY else self.model.harm(pods, together=together)
+        room, sockets = room_for(sizes, capacities), max(1, len(capacities))
+        seats, more = (len(pods), min(room, len(pods)), sockets), room > 1
+        if len(pods) <= EXACT_PODS:
+            (by_set,) = self._costs_of_sets(pods, [0] * len(pods), [1], (), more=more)
+            return expected_cost(by_set, *seats)
+        lone = self._prices_alone(pods, [False] * len(pods), 1).sum() if more else 0.0
+        return expected_harm(self._table.among(pods), together(*seats)) + alone(*seats) * float(lone)
 
     def _costs_of_sets(
         self,
@@ -265,17 +252,17 @@ class LeastSlowdown:
             caches: last-level caches of each; none: one each.
             more: whether others will come, which each alone on a socket with room is charged for.
         """
-        sets, excess = _sets(len(pods)), self._table.among(pods)
+        sets, excess = sets_of(len(pods)), self._table.among(pods)
         suffered = sets @ excess.T
         in_one_cache = (sets * harms(suffered)).sum(axis=1)
         taken, single = sets @ np.array(sizes, dtype=np.float64), 1 << np.arange(len(pods))
         found: dict[tuple[int, int], Floats] = {}
-        sockets = _sockets(capacities, caches)
+        sockets = sockets_of(capacities, caches)
         for socket in set(sockets):
             capacity, count = socket
             costs, spanning = in_one_cache, [spans(size, *socket) for size in sizes]
             if count > 1:
-                weights = _weights(sets, spanning, count)
+                weights = weights_of(sets, spanning, count)
                 costs = (sets * harms(suffered * weights)).sum(axis=1)
             found[socket] = np.where(taken <= capacity, costs, np.inf)
             if more:
@@ -313,7 +300,7 @@ class LeastSlowdown:
         *,
         more: bool,
     ) -> SocketCost:
-        sockets = _sockets(capacities, caches)
+        sockets = sockets_of(capacities, caches)
 
         def cost(numbers: tuple[int, ...], socket: int) -> float:
             room = more and len(numbers) == 1 and sizes[numbers[0]] < capacities[socket]
@@ -335,7 +322,7 @@ class LeastSlowdown:
         """Pods as the search knows them; `more` is whether others will come, so that one alone has a price."""
         # One that fills a socket expects nobody there, and one too large for a cache shares all: neither is the same
         # as its like that is smaller.
-        sockets, full = _sockets(capacities, caches), set(capacities)
+        sockets, full = sockets_of(capacities, caches), set(capacities)
         several = [socket for socket in set(sockets) if socket[1] > 1]
         told = {size: (more and size in full) or any(spans(size, *socket) for socket in several) for size in set(sizes)}
         kinds = [(pod, size if told[size] else 0) for pod, size in zip(pods, sizes, strict=True)]

@@ -247,7 +247,7 @@ class NodeCosts:
                 found = found or self._judge.pairing_of_many(pods, sizes, capacities, caches=caches)
             if found is not None:
                 return found.cost, found
-        return self._judge.unpinned(pods, max(1, len(capacities))), None
+        return self._judge.unpinned(pods, sizes, capacities), None
 
     def _added_by_class(self, before: Kind, newcomer: Resident) -> float | None:
         """What a newcomer adds where all are known by their classes alone; None where one is not, or may not fit so."""

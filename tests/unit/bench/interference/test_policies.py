@@ -46,12 +46,17 @@ def test_what_is_missed_is_named() -> None:
         for name, value in (
             ("random", 0.0),
             ("least slowdown, pinned", 0.07),
+            ("least slowdown, not pinned", 0.05),
             ("least slowdown, all 16 together", 0.0),
         )
     }
     missed = shortfalls(rows)
     assert "low at 1.1: random has 0.000, least slowdown, pinned 0.070" in missed
     assert "least slowdown, pinned, high: 0.070 at 1.2, goal 0.05" in missed
-    assert len(missed) == 3 + 4 * 3
+    assert "mixes at 1.3: random has 0.000, least slowdown, not pinned 0.050" in missed
+    assert len(missed) == 3 + 2 * 4 * 3
+    rows["greedy, pinned"] = {each: [Figure(0.06, 0)] * 4 for each in rows["random"]}
+    assert len(shortfalls(rows)) == len(missed) + 4 * 3, "not pinned, it is no worse than what nobody can have there"
+    del rows["greedy, pinned"]
     rows["random"] = {each: [Figure(9, 0)] * 4 for each in rows["random"]}
     assert len(shortfalls(rows)) == 3

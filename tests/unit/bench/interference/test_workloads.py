@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from bench.interference.workloads import PODS, PUBLISHED, benchmarks, model, random_mixes
+from bench.interference.workloads import PODS, PUBLISHED, benchmarks, model, orders, random_mixes
 from berth.scheduling.interference.slowdown import CLASS_EXCESS
 
 
@@ -42,6 +42,13 @@ def test_what_the_model_expects_of_classes_is_the_mean_of_the_published_pairs(
         and kinds[neighbour].interference_class.contentious == contentious
     ]
     assert CLASS_EXCESS[sensitive, contentious] == pytest.approx(fmean(pairs), abs=0.005)
+
+
+def test_other_orders_have_the_same_pods() -> None:
+    found = orders("mid", 4, 1)
+    assert found == orders("mid", 4, 1) != orders("mid", 4, 2)
+    assert {tuple(sorted(each)) for each in found} == {tuple(sorted(PUBLISHED["mid"]))}
+    assert len({tuple(each) for each in found}) == 4
 
 
 def test_a_seed_gives_the_same_mixes_again_and_another_seed_others() -> None:

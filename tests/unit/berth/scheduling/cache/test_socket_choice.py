@@ -177,6 +177,7 @@ def test_a_socket_of_several_caches_takes_more_pods(caches: tuple[int, ...], exp
     [
         pytest.param(status("n1"), 1.0, id="pinned apart"),
         pytest.param(status("n1", true=["ObserveOnly"]), 1.115, id="on one of two sockets by chance"),
+        pytest.param(status("n1", cpus=(1, 1), true=["ObserveOnly"]), 1.0, id="each fills a socket"),
         pytest.param(status("n2"), 1.23, id="nobody knows the node's sockets"),
     ],
 )

@@ -172,11 +172,24 @@ def test_where_many_leave_no_room_as_they_are_they_are_seated_anew() -> None:
     assert choice().seats([A] * 10, [*sizes, 0, 3], [9, 9], [*now, 0, None]) is None
 
 
-def test_where_nobody_pins_two_meet_as_often_on_each_socket() -> None:
-    judge = choice(A)
-    assert judge.unpinned([D, D], 2) == pytest.approx(2 * (0.115 + 0.5))
-    assert judge.unpinned([D, D], 1) == pytest.approx(MODEL.harm([D, D]))
-    assert judge.unpinned([D], 2) == pytest.approx((0.5 * 0.06 + 0.5 * 0.07) / 2), "beside an A as often"
+@pytest.mark.parametrize(
+    ("pods", "sizes", "capacities", "expected"),
+    [
+        pytest.param([D, D], [1, 1], [2, 2], (2 * 2.73 + 2 * 0.065) / 2, id="together half of the time, or alone"),
+        pytest.param([D, D], [2, 2], [2, 2], 0.0, id="no room for two on one"),
+        pytest.param([D, D], [1, 1], [2], 2 * 2.73, id="one socket"),
+        pytest.param([D, D], [1, 1], [], 2 * 2.73, id="nobody knows the sockets"),
+        pytest.param([D], [1], [2, 2], 0.065, id="alone it expects an A"),
+        pytest.param([D], [2], [2, 2], 0.0, id="nobody can come"),
+        pytest.param([D], [3], [2, 2], 0.0, id="larger than a socket"),
+        pytest.param([], [], [2, 2], 0.0, id="nobody"),
+        pytest.param([A, A, D, D], [1] * 4, [2, 2], (4 * 0.13 + 5.46 + 0.02) / 3, id="one of three others is near"),
+    ],
+)
+def test_where_nobody_pins_pods_meet_by_chance(
+    pods: list[Workload], sizes: list[int], capacities: list[int], expected: float
+) -> None:
+    assert choice(A).unpinned(pods, sizes, capacities) == pytest.approx(expected)
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
