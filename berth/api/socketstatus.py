@@ -154,6 +154,11 @@ class SocketReport(ApiModel):
         le=MAX_CACHES,
         description="Number of its caches that the agent keeps pods apart in. Unset: they have all of its CPUs.",
     )
+    core_count: Int32 | None = Field(
+        default=None,
+        ge=1,
+        description="Number of its cores, where some have several of its CPUs. Unset: none has, or it is not known.",
+    )
     smt_siblings: tuple[CpuList, ...] = Field(
         default=(),
         max_length=MAX_CORES,

@@ -7,7 +7,7 @@ from typing import Any
 
 from berth.api.socketstatus import SocketStatus
 
-_OF_SOCKETS = ("socket", "cpuCount", "pinnedCaches")
+_OF_SOCKETS = ("socket", "cpuCount", "pinnedCaches", "coreCount")
 
 
 def read(raw: Mapping[str, Any]) -> SocketStatus:

@@ -209,7 +209,7 @@ class Reconciler:
 
         async def best(terms: Terms) -> Exchange | None:
             return await asyncio.to_thread(
-                best_exchange, seats.pods, seats.capacities, model, terms, now, caches=seats.caches
+                best_exchange, seats.pods, seats.capacities, model, terms, now, caches=seats.caches, cores=seats.cores
             )
 
         found = await best(terms)

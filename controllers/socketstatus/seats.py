@@ -22,7 +22,7 @@ from berth.api.socketstatus import (
 )
 from berth.scheduling.interference.exchange import Seated
 from berth.scheduling.interference.pairing import PairQuality, choose_socket, pair_quality
-from berth.scheduling.interference.residents import caches_of
+from berth.scheduling.interference.residents import caches_of, cores_of
 from controllers.socketstatus.pods import NodePods, SocketPod
 
 _MILLI: Final = 1000
@@ -47,6 +47,8 @@ class Seats:
     """thousandths of a CPU of each"""
     caches: tuple[int, ...] = ()
     """last-level caches of each that its pods are kept apart in; empty: one each"""
+    cores: tuple[int, ...] = ()
+    """cores of each, where some have SMT siblings, otherwise 0; empty: 0 each"""
     why_not: str
     """one word: why nobody makes assignments true; empty: somebody does"""
     pods: tuple[Seated, ...]
@@ -123,6 +125,7 @@ def read_seats(status: SocketStatus, movable: frozenset[str], pods: NodePods, cl
         numbers=tuple(places),
         capacities=tuple(_MILLI * each.cpu_count for each in sockets),
         caches=caches_of(each.pinned_caches or 1 for each in sockets),
+        cores=cores_of((each.cpu_count, each.core_count or 0) for each in sockets),
         why_not="TopologyUnknown" if unknown else "ObserveOnly" if CONDITION_OBSERVE_ONLY in true else unable,
         pods=tuple(seated),
         assignments=tuple(assignments),

@@ -25,6 +25,7 @@ def status(
     true: Sequence[str] = (),
     unpinned: str = "",
     caches: Sequence[int] = (),
+    cores: Sequence[int | None] = (),
 ) -> CustomObject:
     """SocketStatus of a node.
 
@@ -35,10 +36,13 @@ def status(
         true: conditions that are true.
         unpinned: why Pinned is not.
         caches: caches of each socket that pods are kept apart in.
+        cores: cores of each socket.
     """
     sockets: list[dict[str, Any]] = [{"socket": number, "cpuCount": count} for number, count in enumerate(cpus)]
     for each, count in zip(sockets, caches, strict=False):
         each["pinnedCaches"] = count
+    for each, count in zip(sockets, cores, strict=False):
+        each["coreCount"] = count
     why = [{"type": "Pinned", "status": "False", "reason": unpinned}] if unpinned else []
     return CustomObject.of(
         {

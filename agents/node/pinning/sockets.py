@@ -33,6 +33,7 @@ def _report(machine: Machine, socket: Socket, division: Division) -> SocketRepor
     divided = divided_caches(machine, socket) if division is not Division.SOCKET else ()
     nodes = [node for node in machine.numa_nodes if node.cpus & socket.cpus]
     sizes = [node.memory_bytes if node.cpus <= socket.cpus else None for node in nodes]
+    cores = sum(core <= socket.cpus for core in machine.cores)
     return SocketReport(
         socket=socket.number,
         numa_nodes=tuple(node.number for node in nodes)[:MAX_SOCKETS],
@@ -45,6 +46,7 @@ def _report(machine: Machine, socket: Socket, division: Division) -> SocketRepor
             if cache.cpus & socket.cpus
         )[:MAX_CACHES],
         pinned_caches=len(divided) or None,
+        core_count=cores if cores < len(socket.cpus) else None,
         smt_siblings=tuple(core for core in machine.cores if len(core) > 1 and core <= socket.cpus)[:MAX_CORES],
     )
 

@@ -79,7 +79,9 @@ class StatusWriter:
             if self._old_definition or _NOT_DECLARED not in error.message:
                 raise
             self._old_definition = True
-            log.warning("caches not told", problem="the definition of SocketStatus is older than the agent; apply it")
+            log.warning(
+                "caches and cores not told", problem="the definition of SocketStatus is older than the agent; apply it"
+            )
             await self._tell(status)
         self._written = status
 
@@ -87,7 +89,7 @@ class StatusWriter:
         """As much of a status as the definition has fields for, as far as that is known."""
         if not self._old_definition:
             return status
-        sockets = tuple(each.model_copy(update={"pinned_caches": None}) for each in status.sockets)
+        sockets = tuple(each.model_copy(update={"pinned_caches": None, "core_count": None}) for each in status.sockets)
         pods = tuple(each.model_copy(update={"cache": None}) for each in status.pods)
         return status.model_copy(update={"sockets": sockets, "pods": pods})
 

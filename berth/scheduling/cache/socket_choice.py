@@ -16,12 +16,14 @@ import numpy.typing as npt
 
 from berth.api.interference import InterferenceClass
 from berth.scheduling.cache.slot_values import Floats, SlotValues
+from berth.scheduling.interference.by_class import CLASSES
 from berth.scheduling.interference.closeness import closeness_of
 from berth.scheduling.interference.counted_pairings import CountedPairings
 from berth.scheduling.interference.counted_seats import Guest, step_for
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
-from berth.scheduling.interference.node_costs import CLASSES, NodeCosts
+from berth.scheduling.interference.node_costs import NodeCosts
 from berth.scheduling.interference.pairing import choose_socket
+from berth.scheduling.interference.pod_sets import Socket, sockets_of
 from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.residents import Layout, Resident
 from berth.scheduling.interference.seats_by_chance import room_for, together
@@ -172,11 +174,11 @@ class SocketChoice:
     def _close(self, seat: Seat, node: NodeSockets) -> float:
         """What the excess of a pair counts on the socket of a pod."""
         layout = node.layout
-        if not layout.caches or seat.socket not in node.numbers:
+        if not (layout.caches or layout.cores) or seat.socket not in node.numbers:
             return 1.0
         place = node.numbers.index(seat.socket)
         sizes = [each.resident.size for each in self._sockets.seats(seat.node).values() if each.socket == seat.socket]
-        return closeness_of(sizes, layout.capacities[place], layout.caches[place])
+        return closeness_of(sizes, *sockets_of(layout.capacities, layout.caches, layout.cores)[place])
 
     def _by_rules(self, seat: Seat, capacities: tuple[int, ...], places: Mapping[int | None, int]) -> int | None:
         """Place of the socket by the pairing rules, of those with room; None without any."""
@@ -211,6 +213,7 @@ class SocketChoice:
     def _by_harm(self, uid: str, seat: Seat, layout: Layout, places: Mapping[int | None, int]) -> dict[str, int]:
         """Place of the socket by uid, of the pod and of others that move."""
         there = self._sockets.seats(seat.node)
+        layout = layout.for_pods([each.resident.size for each in there.values()] if layout.cores else ())
         by_class = self._by_class(uid, there, layout, places)
         if by_class is not None:
             return by_class
@@ -224,7 +227,8 @@ class SocketChoice:
             now[uid] = None
         residents = [each.resident for each in there.values()]
         pods, sizes = [each.workload for each in residents], [each.size for each in residents]
-        found = self._judge.seats(pods, sizes, layout.capacities, list(now.values()), caches=layout.caches)
+        capacities, _, caches, cores = layout
+        found = self._judge.seats(pods, sizes, capacities, list(now.values()), caches=caches, cores=cores)
         if found is None:
             return {} if staying is None else {uid: staying}
         return {other: place for (other, before), place in zip(now.items(), found, strict=True) if place != before}
@@ -233,7 +237,7 @@ class SocketChoice:
         self, uid: str, there: Mapping[str, Seat], layout: Layout, places: Mapping[int | None, int]
     ) -> dict[str, int] | None:
         """The same of pods that are known by their class alone, where that is quick; None otherwise."""
-        if layout.caches:
+        if layout.caches or layout.cores:
             return None
         guests: dict[str, Guest] = {}
         for other, each in there.items():
@@ -261,28 +265,29 @@ class SocketChoice:
 
         An empty socket is the best at once: what it might be worth to another pod was so before. The harm is 0 then.
         """
-        groups, caches = _groups(there, now, layout), layout.caches or (1,) * len(layout.capacities)
+        groups = _groups(there, now, layout)
         for place, group in enumerate(groups):
             if not group and newcomer.size <= layout.capacities[place]:
                 return place, 0.0
         before, least, best = 0.0, inf, None
-        for place, (group, *socket) in enumerate(zip(groups, layout.capacities, caches, strict=True)):
-            harm = self._harm(group, *socket)
+        sockets = sockets_of(layout.capacities, layout.caches, layout.cores)
+        for place, (group, socket) in enumerate(zip(groups, sockets, strict=True)):
+            harm = self._harm(group, socket)
             before += harm
-            if newcomer.size + sum(each.size for each in group) <= socket[0]:
-                added = self._harm([*group, newcomer], *socket) - harm
+            if newcomer.size + sum(each.size for each in group) <= socket.capacity:
+                added = self._harm([*group, newcomer], socket) - harm
                 if added < least - _EQUAL:
                     least, best = added, place
         return best, before + least
 
     def _settled(self, there: Mapping[str, Seat], now: Mapping[str, int | None], layout: Layout) -> bool:
         groups = [[each.workload for each in group] for group in _groups(there, now, layout)]
-        return self._judge.settled(groups, caches=layout.caches)
+        return self._judge.settled(groups, caches=layout.caches or layout.cores)
 
-    def _harm(self, group: Sequence[Resident], capacity: int, caches: int) -> float:
+    def _harm(self, group: Sequence[Resident], socket: Socket) -> float:
         if len(group) < 2:
             return 0.0
-        together = closeness_of([each.size for each in group], capacity, caches)
+        together = closeness_of([each.size for each in group], *socket)
         return self._judge.on_socket([each.workload for each in group], room=False, together=together)
 
     def _current(self) -> NodeCosts:

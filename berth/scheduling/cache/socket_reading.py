@@ -19,7 +19,7 @@ from berth.kube.custom_object import CustomObject
 from berth.kube.decoding import ObjectDecoder
 from berth.kube.meta import Int64, Struct
 from berth.kube.owners import owner_key
-from berth.scheduling.interference.residents import UNKNOWN_LAYOUT, Layout, caches_of
+from berth.scheduling.interference.residents import UNKNOWN_LAYOUT, Layout, caches_of, cores_of
 
 MILLI: Final = 1000
 """Thousandths of a CPU in one."""
@@ -44,6 +44,7 @@ class _Socket(Struct):
     socket: Int64 = 0
     cpu_count: Int64 = 0
     pinned_caches: Int64 = 1
+    core_count: Int64 = 0
 
 
 class _Condition(Struct):
@@ -119,14 +120,15 @@ def read_sockets(obj: CustomObject) -> NodeSockets:
     times, uid = {each.uid: each.time for each in spec.assignments}, obj.metadata.uid
     classes = {each.uid: each.interference_class for each in spec.assignments if each.interference_class}
     true = {condition.type for condition in status.conditions if condition.status == "True"}
-    found = sorted((each.socket, each.cpu_count, each.pinned_caches) for each in status.sockets if each.cpu_count > 0)
+    found = sorted((each for each in status.sockets if each.cpu_count > 0), key=lambda each: each.socket)
     if not found or CONDITION_TOPOLOGY_UNKNOWN in true:
         return NodeSockets((), UNKNOWN_LAYOUT, assignments, times, uid, classes)
-    capacities = tuple(MILLI * cpus for _, cpus, _ in found)
+    capacities = tuple(MILLI * each.cpu_count for each in found)
     unable = any(each.type == CONDITION_PINNED and each.reason == REASON_UNABLE for each in status.conditions)
-    caches = caches_of(number for _, _, number in found)
-    layout = Layout(capacities, not unable and CONDITION_OBSERVE_ONLY not in true, caches)
-    return NodeSockets(tuple(socket for socket, _, _ in found), layout, assignments, times, uid, classes)
+    caches = caches_of(each.pinned_caches for each in found)
+    cores = cores_of((each.cpu_count, each.core_count) for each in found)
+    layout = Layout(capacities, not unable and CONDITION_OBSERVE_ONLY not in true, caches, cores)
+    return NodeSockets(tuple(each.socket for each in found), layout, assignments, times, uid, classes)
 
 
 def read_profile(obj: CustomObject) -> Profile:

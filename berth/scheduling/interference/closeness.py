@@ -2,14 +2,15 @@
 
 What a pair of workloads does to each other is known of two on one socket that share its last-level cache. Where a
 socket has several such caches and its node's agent keeps pods apart in them, two in different caches still share the
-way to the memory: what they do to each other counts by half then.
+way to the memory: what they do to each other counts by half then. Where pods need more cores than the socket has, some
+meet on the SMT siblings of a core, and that counts twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,44 @@ controller, bus and prefetcher makes pods at least as slow as that for the cache
 """
 
 
+ON_ONE_CORE: Final = 2.0
+"""What the excess of a pair counts that shares a core, of 1 that it counts in one cache.
+
+An assumption, not measured here, and little to claim: two programs on the siblings of one core do about 1.2 times the
+work of one (Tuck and Tullsen, PACT 2003, SPEC CPU2000), so that each takes some 1.7 times as long as alone.
+"""
+MILLI: Final = 1000
+"""Thousandths of a CPU in one."""
+
+
+class Need(NamedTuple):
+    """What a pod takes on a socket, as far as it matters to who meets whom."""
+
+    spanning: bool = False
+    """whether it is too large for a cache"""
+    cpus: int = 1
+    """CPUs that it keeps busy"""
+    cores: int = 1
+    """cores that it has to itself where it shares none"""
+
+
+@lru_cache(1 << 12)
+def need_of(size: int, capacity: int, caches: int, cores: int) -> Need:
+    """Return what a pod takes on a socket.
+
+    Args:
+        size: thousandths of a CPU that it requests.
+        capacity: thousandths of a CPU of the socket.
+        caches: last-level caches of the socket that pods are kept apart in.
+        cores: its cores, where some have SMT siblings; 0: none has, or nobody knows.
+    """
+    wide = spans(size, capacity, caches)
+    if not cores:
+        return Need(wide)
+    siblings = max(1, capacity // (MILLI * cores))
+    return Need(wide, max(1, -(-size // MILLI)), max(1, -(-size // (MILLI * siblings))))
+
+
 @lru_cache(1 << 14)
 def closeness(caches: int, pods: int) -> float:
     """Return what the excess of a pair counts on average, of pods that are dealt evenly to the caches of a socket.
@@ -36,9 +75,31 @@ def closeness(caches: int, pods: int) -> float:
     """
     if caches <= 1 or pods <= 1:
         return 1.0
-    each, more = divmod(pods, caches)
-    meeting = caches * each * (each - 1) + 2 * more * each
-    return ACROSS_CACHES + (1 - ACROSS_CACHES) * meeting / (pods * (pods - 1))
+    return ACROSS_CACHES + (1 - ACROSS_CACHES) * _meeting(caches, pods) / (pods * (pods - 1))
+
+
+@lru_cache(1 << 14)
+def on_siblings(cores: int, pods: int, needed: int, busy: int) -> float:
+    """Return what the excess of a pair counts more, on average, because pods meet on siblings of one core.
+
+    Nothing while each can have cores of its own: the agent gives them to those that disturb each other. Otherwise all
+    share them, and what they keep busy is on the cores as if it were dealt evenly.
+
+    Args:
+        cores: cores of the socket, where some have SMT siblings; 0: none has, or nobody knows.
+        pods: pods on the socket.
+        needed: cores that they have to themselves together where they share none.
+        busy: CPUs that they keep busy together.
+    """
+    if not cores or needed <= cores or pods <= 1:
+        return 0.0
+    return (ON_ONE_CORE - 1) * min(1.0, _meeting(cores, busy) / (pods * (busy - 1)))
+
+
+def _meeting(places: int, each: int) -> int:
+    """How often one of some that are dealt evenly to places is with another."""
+    least, more = divmod(each, places)
+    return places * least * (least - 1) + 2 * more * least
 
 
 def spans(size: int, capacity: int, caches: int) -> bool:
@@ -52,24 +113,29 @@ def spans(size: int, capacity: int, caches: int) -> bool:
     return caches > 1 and size * caches > capacity
 
 
-def closeness_of(sizes: Sequence[int], capacity: int, caches: int) -> float:
-    """Return what the excess of a pair counts on average, of pods on one socket; 1 beside one that spans its caches."""
-    if caches <= 1 or any(spans(size, capacity, caches) for size in sizes):
+def closeness_of(sizes: Sequence[int], capacity: int, caches: int, cores: int = 0) -> float:
+    """Return what the excess of a pair counts on average, of pods on one socket; in one cache beside one that spans."""
+    if caches <= 1 and not cores:
         return 1.0
-    return closeness(caches, len(sizes))
+    needs = [need_of(size, capacity, caches, cores) for size in sizes]
+    found = 1.0 if any(need.spanning for need in needs) else closeness(caches, len(needs))
+    return found + on_siblings(cores, len(needs), sum(need.cores for need in needs), sum(need.cpus for need in needs))
 
 
 class Caches:
-    """The caches of a socket: what pairs of pods on it count, the fewer the pods the less."""
+    """The caches and cores of a socket: what pairs of pods on it count, the fewer the pods the less."""
 
-    def __init__(self, count: int, spanning: Sequence[bool]) -> None:
+    def __init__(self, count: int, needs: Sequence[Need], cores: int = 0) -> None:
         """Know the socket.
 
         Args:
             count: last-level caches that pods are kept apart in.
-            spanning: for each of W pods, whether it is too large for one.
+            needs: what each of W pods takes there.
+            cores: cores of the socket, where some have SMT siblings; 0: none has, or nobody knows.
         """
-        self._count, self._spanning = count, np.array(spanning, dtype=np.bool_)
+        self._count, self._cores = count, cores
+        self._spanning = np.array([need.spanning for need in needs], dtype=np.bool_)
+        self._needs = needs
 
     def weights(self, pods: Sequence[int]) -> Floats:
         """float64[1 + W], what the excess of a pair counts with each pod beside some others, by number; 0 is nobody."""
@@ -77,4 +143,10 @@ class Caches:
         if self._count > 1 and not self._spanning[list(pods)].any():
             found[0] = closeness(self._count, len(pods))
             found[1:][~self._spanning] = closeness(self._count, len(pods) + 1)
+        if self._cores:
+            needed, busy = (sum(self._needs[pod][field] for pod in pods) for field in (2, 1))
+            found[0] += on_siblings(self._cores, len(pods), needed, busy)
+            found[1:] += [
+                on_siblings(self._cores, len(pods) + 1, needed + each.cores, busy + each.cpus) for each in self._needs
+            ]
         return found

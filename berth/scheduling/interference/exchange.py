@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from berth.scheduling.interference.closeness import Caches, spans
+from berth.scheduling.interference.closeness import Caches
+from berth.scheduling.interference.pod_sets import sockets_of
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload, harms
 
 Floats = npt.NDArray[np.float64]
@@ -86,12 +87,16 @@ class Exchange(NamedTuple):
 
 
 def node_toll(
-    pods: Sequence[Seated], model: SlowdownModel, capacities: Sequence[int] = (), caches: Sequence[int] = ()
+    pods: Sequence[Seated],
+    model: SlowdownModel,
+    capacities: Sequence[int] = (),
+    caches: Sequence[int] = (),
+    cores: Sequence[int] = (),
 ) -> Toll:
     """Return what the pods of a node suffer from each other; arguments as those of `best_exchange`."""
     count = len(capacities) or max((pod.place for pod in pods), default=0) + 1
     excess, groups = _excess(pods, model), _groups(pods, count)
-    sockets = _sockets(pods, capacities or (0,) * count, caches)
+    sockets = _sockets(pods, capacities or (0,) * count, caches, cores)
     tolls = [_toll(excess, group, socket) for group, socket in zip(groups, sockets, strict=True)]
     return Toll(sum(toll.harm for toll in tolls), sum(toll.excess for toll in tolls))
 
@@ -104,6 +109,7 @@ def best_exchange(
     now: datetime,
     *,
     caches: Sequence[int] = (),
+    cores: Sequence[int] = (),
 ) -> Exchange | None:
     """Return the exchange that takes most harm away after its price; None where none is worth its price.
 
@@ -118,9 +124,10 @@ def best_exchange(
         terms: what it has to keep to.
         now: the time.
         caches: last-level caches of each socket that its pods are kept apart in; none: one each.
+        cores: cores of each, where some have SMT siblings, otherwise 0; none: 0 each.
     """
     excess, groups = _excess(pods, model), _groups(pods, len(capacities))
-    sockets = _sockets(pods, capacities, caches)
+    sockets = _sockets(pods, capacities, caches, cores)
     tolls = [_toll(excess, group, socket) for group, socket in zip(groups, sockets, strict=True)]
     free = [[at for at in group if not (pods[at].held or terms.cooling(pods[at], now))] for group in groups]
     best: tuple[float, Exchange] | None = None
@@ -164,11 +171,12 @@ def _groups(pods: Sequence[Seated], count: int) -> list[list[int]]:
     return groups
 
 
-def _sockets(pods: Sequence[Seated], capacities: Sequence[int], caches: Sequence[int]) -> list[Caches]:
-    counts = caches or (1,) * len(capacities)
+def _sockets(
+    pods: Sequence[Seated], capacities: Sequence[int], caches: Sequence[int], cores: Sequence[int]
+) -> list[Caches]:
     return [
-        Caches(count, [spans(pod.size, capacity, count) for pod in pods])
-        for capacity, count in zip(capacities, counts, strict=True)
+        Caches(socket.caches, [socket.need_of(pod.size) for pod in pods], socket.cores)
+        for socket in sockets_of(capacities, caches, cores)
     ]
 
 

@@ -26,11 +26,11 @@ from berth.scheduling.interference.assignment import (
     best_assignment,
     cheapest,
 )
-from berth.scheduling.interference.closeness import Caches, closeness, closeness_of, spans
+from berth.scheduling.interference.closeness import Caches, Need, closeness, closeness_of
 from berth.scheduling.interference.excess_table import ExcessTable
 from berth.scheduling.interference.group_costs import GroupCosts
 from berth.scheduling.interference.local_search import LocalSearch, Neighbours
-from berth.scheduling.interference.pod_sets import sets_of, sockets_of, weights_of
+from berth.scheduling.interference.pod_sets import Socket, sets_of, sockets_of, weights_of
 from berth.scheduling.interference.seats_by_chance import alone, expected_cost, expected_harm, room_for, together
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload, harms
 from berth.scheduling.interference.socket_costs import SocketCosts
@@ -52,8 +52,8 @@ class Party(NamedTuple):
     """what the model knows it by"""
     priced: bool = False
     """whether it has a price there alone"""
-    spanning: bool = False
-    """whether it is too large for a cache"""
+    need: Need = Need()
+    """what it takes there"""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class LeastSlowdown:
         default_factory=dict, init=False, repr=False, compare=False
     )
     _alone: dict[tuple[Workload, float], float] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _companies: LRUCache[tuple[tuple[Party, ...], int], SocketCosts] = field(
+    _companies: LRUCache[tuple[tuple[Party, ...], int, int], SocketCosts] = field(
         default_factory=lambda: LRUCache(COMPANIES), init=False, repr=False, compare=False
     )
 
@@ -87,6 +87,7 @@ class LeastSlowdown:
         capacities: Sequence[int],
         *,
         caches: Sequence[int] = (),
+        cores: Sequence[int] = (),
         more: bool = True,
     ) -> Assignment | None:
         """Return the pairing with the least expected harm; None where the pods do not fit.
@@ -96,11 +97,12 @@ class LeastSlowdown:
             sizes: what each takes.
             capacities: what each socket has, in the same unit.
             caches: last-level caches of each that its pods are kept apart in; none: one each.
+            cores: cores of each, where some have SMT siblings, otherwise 0; none: 0 each.
             more: whether others will come; if not, a pod alone costs nothing.
         """
         if len(pods) > EXACT_PODS:
-            return best_assignment(sizes, capacities, self._cost(pods, sizes, capacities, caches, more=more))
-        return cheapest(len(pods), self._costs_of_sets(pods, sizes, capacities, caches, more=more))
+            return best_assignment(sizes, capacities, self._cost(pods, sizes, capacities, caches, cores, more=more))
+        return cheapest(len(pods), self._costs_of_sets(pods, sizes, capacities, caches, cores, more=more))
 
     def seats(
         self,
@@ -110,6 +112,7 @@ class LeastSlowdown:
         now: Sequence[int | None],
         *,
         caches: Sequence[int] = (),
+        cores: Sequence[int] = (),
         price: float = PRICE,
     ) -> list[int] | None:
         """Return the place of each pod's socket where those that are there suffer least; None where they do not fit.
@@ -123,16 +126,17 @@ class LeastSlowdown:
             capacities: what each socket has, in the same unit.
             now: place of the socket that each is on; None for one that has none yet, which goes anywhere for nothing.
             caches: last-level caches of each socket that its pods are kept apart in; none: one each.
+            cores: cores of each, where some have SMT siblings, otherwise 0; none: 0 each.
             price: harm that has to go for each pod that moves.
         """
         here = np.array([-1 if at is None else at for at in now], dtype=np.int64)[:, None]
         elsewhere = price * ((here >= 0) & (here != np.arange(len(capacities))))
         if len(pods) <= EXACT_PODS:
-            by_socket = self._costs_of_sets(pods, sizes, capacities, caches, more=False)
+            by_socket = self._costs_of_sets(pods, sizes, capacities, caches, cores, more=False)
             sets = sets_of(len(pods))
             found = cheapest(len(pods), [cost + sets @ elsewhere[:, place] for place, cost in enumerate(by_socket)])
         else:
-            found = self._seats_of_many(pods, sizes, capacities, caches, now, elsewhere)
+            found = self._seats_of_many(pods, sizes, capacities, caches, cores, now, elsewhere)
         if found is None:
             return None
         places = {pod: place for place, group in enumerate(found.sockets) for pod in group}
@@ -160,9 +164,10 @@ class LeastSlowdown:
         capacities: Sequence[int],
         *,
         caches: Sequence[int] = (),
+        cores: Sequence[int] = (),
     ) -> Assignment | None:
         """Return a good pairing with one more pod, the last of `pods`, made of one of the others; quicker."""
-        search = LocalSearch(self._neighbours(pods, sizes, capacities, caches), capacities, before.sockets)
+        search = LocalSearch(self._neighbours(pods, sizes, capacities, caches, cores), capacities, before.sockets)
         if search.add(len(pods) - 1) is None:
             return None
         search.improve()
@@ -175,13 +180,14 @@ class LeastSlowdown:
         capacities: Sequence[int],
         *,
         caches: Sequence[int] = (),
+        cores: Sequence[int] = (),
         improve: bool = True,
     ) -> Assignment | None:
         """Return a good pairing within a bound of work; None where the pods do not fit, or seem not to.
 
         Without `improve` each pod is where it added least when its turn came, the largest first, and nobody moves then.
         """
-        search = LocalSearch(self._neighbours(pods, sizes, capacities, caches), capacities)
+        search = LocalSearch(self._neighbours(pods, sizes, capacities, caches, cores), capacities)
         for pod in sorted(range(len(pods)), key=lambda pod: -sizes[pod]):
             if search.add(pod) is None:
                 return None
@@ -191,10 +197,9 @@ class LeastSlowdown:
 
     def group_costs(self, workloads: Sequence[Workload], caches: int, *, more: bool = True) -> GroupCosts:
         """Return what pods of some workloads cost on a socket, none of which spans its last-level caches."""
-        alone = (
-            self._prices_alone(workloads, [False] * len(workloads), caches).tolist() if more else [0.0] * len(workloads)
-        )
-        return GroupCosts(self._table.between(workloads).tolist(), alone, caches)
+        needs = [Need()] * len(workloads)
+        alone = self._prices_alone(workloads, needs, caches) if more else np.zeros(len(workloads))
+        return GroupCosts(self._table.between(workloads).tolist(), alone.tolist(), caches)
 
     def added_harm(
         self, pod: Workload, size: int, residents: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int]
@@ -229,9 +234,9 @@ class LeastSlowdown:
         room, sockets = room_for(sizes, capacities), max(1, len(capacities))
         seats, more = (len(pods), min(room, len(pods)), sockets), room > 1
         if len(pods) <= EXACT_PODS:
-            (by_set,) = self._costs_of_sets(pods, [0] * len(pods), [1], (), more=more)
+            (by_set,) = self._costs_of_sets(pods, [0] * len(pods), [1], (), (), more=more)
             return expected_cost(by_set, *seats)
-        lone = self._prices_alone(pods, [False] * len(pods), 1).sum() if more else 0.0
+        lone = self._prices_alone(pods, [Need()] * len(pods), 1).sum() if more else 0.0
         return expected_harm(self._table.among(pods), together(*seats)) + alone(*seats) * float(lone)
 
     def _costs_of_sets(
@@ -240,6 +245,7 @@ class LeastSlowdown:
         sizes: Sequence[int],
         capacities: Sequence[int],
         caches: Sequence[int],
+        cores: Sequence[int],
         *,
         more: bool,
     ) -> list[Floats]:
@@ -250,24 +256,23 @@ class LeastSlowdown:
             sizes: what each takes.
             capacities: what each socket has.
             caches: last-level caches of each; none: one each.
+            cores: cores of each, where some have SMT siblings, otherwise 0; none: 0 each.
             more: whether others will come, which each alone on a socket with room is charged for.
         """
         sets, excess = sets_of(len(pods)), self._table.among(pods)
         suffered = sets @ excess.T
         in_one_cache = (sets * harms(suffered)).sum(axis=1)
         taken, single = sets @ np.array(sizes, dtype=np.float64), 1 << np.arange(len(pods))
-        found: dict[tuple[int, int], Floats] = {}
-        sockets = sockets_of(capacities, caches)
+        found: dict[Socket, Floats] = {}
+        sockets = sockets_of(capacities, caches, cores)
         for socket in set(sockets):
-            capacity, count = socket
-            costs, spanning = in_one_cache, [spans(size, *socket) for size in sizes]
-            if count > 1:
-                weights = weights_of(sets, spanning, count)
-                costs = (sets * harms(suffered * weights)).sum(axis=1)
-            found[socket] = np.where(taken <= capacity, costs, np.inf)
+            costs, needs = in_one_cache, [socket.need_of(size) for size in sizes]
+            if socket.caches > 1 or socket.cores:
+                costs = (sets * harms(suffered * weights_of(sets, needs, socket))).sum(axis=1)
+            found[socket] = np.where(taken <= socket.capacity, costs, np.inf)
             if more:
-                has_room = np.array(sizes) < capacity
-                found[socket][single[has_room]] = self._prices_alone(pods, spanning, count)[has_room]
+                has_room = np.array(sizes) < socket.capacity
+                found[socket][single[has_room]] = self._prices_alone(pods, needs, socket.caches)[has_room]
         return [found[socket] for socket in sockets]
 
     def _seats_of_many(
@@ -276,11 +281,12 @@ class LeastSlowdown:
         sizes: Sequence[int],
         capacities: Sequence[int],
         caches: Sequence[int],
+        cores: Sequence[int],
         now: Sequence[int | None],
         elsewhere: Floats,
     ) -> Assignment | None:
         """Those that have no socket are added; where one has no room so, all of them anew, the largest first."""
-        neighbours = self._neighbours(pods, sizes, capacities, caches, more=False)
+        neighbours = self._neighbours(pods, sizes, capacities, caches, cores, more=False)
         neighbours = neighbours._replace(alike=list(zip(neighbours.alike, now, strict=True)), elsewhere=elsewhere)
         groups = [[pod for pod, at in enumerate(now) if at == place] for place in range(len(capacities))]
         search = LocalSearch(neighbours, capacities, groups)
@@ -297,15 +303,17 @@ class LeastSlowdown:
         sizes: Sequence[int],
         capacities: Sequence[int],
         caches: Sequence[int],
+        cores: Sequence[int],
         *,
         more: bool,
     ) -> SocketCost:
-        sockets = sockets_of(capacities, caches)
+        sockets = sockets_of(capacities, caches, cores)
 
         def cost(numbers: tuple[int, ...], socket: int) -> float:
             room = more and len(numbers) == 1 and sizes[numbers[0]] < capacities[socket]
             partner = [0] if room else []
-            together = closeness_of([*(sizes[number] for number in numbers), *partner], *sockets[socket])
+            at = sockets[socket]._replace(cores=0) if room else sockets[socket]
+            together = closeness_of([*(sizes[number] for number in numbers), *partner], *at)
             return self.on_socket([pods[number] for number in numbers], room=room, together=together)
 
         return cost
@@ -316,22 +324,26 @@ class LeastSlowdown:
         sizes: Sequence[int],
         capacities: Sequence[int],
         caches: Sequence[int],
+        cores: Sequence[int],
         *,
         more: bool = True,
     ) -> Neighbours:
         """Pods as the search knows them; `more` is whether others will come, so that one alone has a price."""
         # One that fills a socket expects nobody there, and one too large for a cache shares all: neither is the same
         # as its like that is smaller.
-        sockets, full = sockets_of(capacities, caches), set(capacities)
-        several = [socket for socket in set(sockets) if socket[1] > 1]
-        told = {size: (more and size in full) or any(spans(size, *socket) for socket in several) for size in set(sizes)}
+        sockets, full = sockets_of(capacities, caches, cores), set(capacities)
+        several = [socket for socket in set(sockets) if socket.caches > 1 or socket.cores]
+        told = {
+            size: (more and size in full) or any(socket.need_of(size) != Need() for socket in several)
+            for size in set(sizes)
+        }
         kinds = [(pod, size if told[size] else 0) for pod, size in zip(pods, sizes, strict=True)]
         met = {kind: number for number, kind in enumerate(sorted(set(kinds)))}
         costs = {
-            (capacity, count): self._socket_costs(
-                tuple(Party(pod, more and size != capacity, spans(size, capacity, count)) for pod, size in met), count
+            each: self._socket_costs(
+                tuple(Party(pod, more and size != each.capacity, each.need_of(size)) for pod, size in met), *each[1:]
             )
-            for capacity, count in set(sockets)
+            for each in set(sockets)
         }
         return Neighbours(
             [costs[socket] for socket in sockets],
@@ -340,16 +352,16 @@ class LeastSlowdown:
             [(met[kind], size) for kind, size in zip(kinds, sizes, strict=True)],
         )
 
-    def _socket_costs(self, parties: tuple[Party, ...], caches: int = 1) -> SocketCosts:
-        """What these cost on a socket with some last-level caches."""
-        found = self._companies.get((parties, caches))
+    def _socket_costs(self, parties: tuple[Party, ...], caches: int = 1, cores: int = 0) -> SocketCosts:
+        """What these cost on a socket with some last-level caches, and cores where some have SMT siblings."""
+        found = self._companies.get((parties, caches, cores))
         if found is None:
-            pods, spanning = [each.pod for each in parties], [each.spanning for each in parties]
+            pods, needs = [each.pod for each in parties], [each.need for each in parties]
             priced = np.array([each.priced for each in parties])
-            alone = np.where(priced, self._prices_alone(pods, spanning, caches) if priced.any() else 0.0, 0.0)
-            several = Caches(caches, spanning) if caches > 1 else None
+            alone = np.where(priced, self._prices_alone(pods, needs, caches) if priced.any() else 0.0, 0.0)
+            several = Caches(caches, needs, cores) if caches > 1 or cores else None
             found = SocketCosts(self._table.between(pods), alone, several)
-            self._companies[parties, caches] = found
+            self._companies[parties, caches, cores] = found
         return found
 
     def _harm_by_table(self, pods: Sequence[Workload], together: float) -> float:
@@ -366,11 +378,11 @@ class LeastSlowdown:
             found = self._harm[residents, together] = self.model.harm(residents, together=together)
         return found
 
-    def _prices_alone(self, pods: Sequence[Workload], spanning: Sequence[bool], caches: int) -> Floats:
+    def _prices_alone(self, pods: Sequence[Workload], needs: Sequence[Need], caches: int) -> Floats:
         """Price of each pod alone on a socket with some last-level caches: a likely partner gets one of its own."""
         apart = closeness(caches, 2)
         return np.array(
-            [self._price_alone(pod, 1.0 if wide else apart) for pod, wide in zip(pods, spanning, strict=True)]
+            [self._price_alone(pod, 1.0 if need.spanning else apart) for pod, need in zip(pods, needs, strict=True)]
         )
 
     def _price_alone(self, pod: Workload, together: float = 1.0) -> float:

@@ -7,21 +7,17 @@ fewest pods first; until their turn they count as the dearest of those that are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import mul
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from cachetools import LRUCache
 
-from berth.api.interference import InterferenceClass
 from berth.scheduling.interference.assignment import EXACT_PODS, Assignment
+from berth.scheduling.interference.by_class import ByClass
 from berth.scheduling.interference.closeness import spans
-from berth.scheduling.interference.counted_pairings import CountedPairings
-from berth.scheduling.interference.group_costs import MOST, STRIDE
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.residents import Kind, Layout, Resident
-from berth.scheduling.interference.slowdown import Workload
 
 Floats = npt.NDArray[np.float64]
 PAIRED_PODS: Final = 65_536
@@ -34,8 +30,6 @@ BY_CLASS: Final = 50.0
 """Work for a pairing of pods that are known by their classes alone, about in microseconds."""
 EFFORT: Final = 3000.0
 """Work for one pod, about in microseconds; one kind is looked at in any case."""
-CLASSES: Final = {Workload("", letter): STRIDE**at for at, letter in enumerate(InterferenceClass)}
-"""Pods that are known by their class alone, and one of each as a group."""
 
 
 def effort(kind: Kind) -> float:
@@ -59,10 +53,14 @@ def alike(kind: Kind) -> Kind:
     """Return the kind that stands for it: where all pods fit on any socket, it does not matter what they take.
 
     Nor does it how large sockets are then, or how many there are beside one for each pod; but where sockets have
-    several caches it does, unless all have as many and each pod fits into one.
+    several caches it does, unless all have as many and each pod fits into one, and where pods may meet on SMT siblings.
     """
-    (capacities, pinned, caches), residents = kind
-    if not capacities or sum(each.size for each in residents) >= min(capacities):
+    layout, residents = kind
+    if layout.cores:
+        layout = layout.for_pods([each.size for each in residents])
+        kind = Kind(layout, residents)
+    capacities, pinned, caches, cores = layout
+    if not capacities or cores or sum(each.size for each in residents) >= min(capacities):
         return kind
     most = max(caches, default=1)
     if caches and (min(caches) < most or any(spans(each.size, min(capacities), most) for each in residents)):
@@ -78,39 +76,6 @@ class _Known(NamedTuple):
     pods: int
 
 
-class _Counted(NamedTuple):
-    """Pods that are known by their classes alone."""
-
-    group: int
-    """all of them, as `GroupCosts` knows groups"""
-    number: int
-    """how many they are"""
-    size: int
-    """what they take together"""
-    sizes: dict[int, int]
-    """what the largest of each class takes, by one of it as a group, ascending"""
-
-    def with_one_more(self, one: int, size: int) -> _Counted:
-        """Return the same with a pod more, one of its class as a group."""
-        sizes = self.sizes | {one: max(size, self.sizes[one])}
-        return _Counted(self.group + one, self.number + 1, self.size + size, sizes)
-
-
-def _counted(kind: Kind) -> _Counted | None:
-    """Return the pods of a kind whose sockets are pinned and that are known by their classes alone; None of others."""
-    if not kind.layout.pinned or not kind.layout.capacities:
-        return None
-    group, taken, sizes = 0, 0, dict.fromkeys(CLASSES.values(), 0)
-    for workload, size in kind.residents:
-        one = CLASSES.get(workload)
-        if one is None:
-            return None
-        group += one
-        taken += size
-        sizes[one] = max(size, sizes[one])
-    return _Counted(group, len(kind.residents), taken, sizes)
-
-
 class NodeCosts:
     """Costs of one slowdown model, in its harm."""
 
@@ -119,7 +84,7 @@ class NodeCosts:
         self._judge = judge
         self._pairings: LRUCache[Kind, _Known] = LRUCache(PAIRED_PODS, getsizeof=lambda known: 1 + known.pods)
         self._added: LRUCache[Resident, Floats] = LRUCache(NEWCOMERS)
-        self._pairings_by_class: dict[int, CountedPairings] = {}
+        self._by_class = ByClass(judge)
         self._looked_at = 0
         self.guessed = False
         """Whether some kinds counted as the dearest in the last answer of `added`."""
@@ -127,7 +92,7 @@ class NodeCosts:
     @property
     def looked_at(self) -> int:
         """Pairings that were worked out."""
-        return self._looked_at + sum(each.looked_at for each in self._pairings_by_class.values())
+        return self._looked_at + self._by_class.looked_at
 
     def cost(self, kind: Kind) -> float:
         """Return the expected harm of a kind's pods."""
@@ -143,14 +108,14 @@ class NodeCosts:
 
         Of more than `EXACT` pods neither need be the best pairing.
         """
-        by_class = self._by_class(kind)
+        by_class = self._by_class.cost(kind)
         if by_class is not None:
             return by_class
         kind = alike(kind)
         if kind not in self._pairings and kind.layout.pinned:
             pods, sizes = [each.workload for each in kind.residents], [each.size for each in kind.residents]
-            capacities, caches = kind.layout.capacities, kind.layout.caches
-            found = self._judge.pairing_of_many(pods, sizes, capacities, caches=caches, improve=False)
+            capacities, _, caches, cores = kind.layout
+            found = self._judge.pairing_of_many(pods, sizes, capacities, caches=caches, cores=cores, improve=False)
             if found is not None:
                 return found.cost
         return self._known(kind).cost
@@ -209,7 +174,7 @@ class NodeCosts:
             if left < 0:
                 return False
             before = kinds[number]
-            looked_at, by_class = self.looked_at, self._added_by_class(before, newcomer)
+            looked_at, by_class = self.looked_at, self._by_class.added(before, newcomer)
             if by_class is not None:
                 known[number] = by_class
                 left -= BY_CLASS * (self.looked_at - looked_at)
@@ -233,54 +198,21 @@ class NodeCosts:
     def _work_out(self, kind: Kind, before: Kind | None, newcomer: Resident | None) -> tuple[float, Assignment | None]:
         if not kind.residents:
             return 0.0, None
-        by_class = self._by_class(kind)
+        by_class = self._by_class.cost(kind)
         if by_class is not None:
             return by_class, None
         self._looked_at += 1
         pods, sizes = [each.workload for each in kind.residents], [each.size for each in kind.residents]
-        capacities, caches = kind.layout.capacities, kind.layout.caches
+        capacities, _, caches, cores = kind.layout
         if kind.layout.pinned:
             if len(pods) <= EXACT:
-                found = self._judge.pairing(pods, sizes, capacities, caches=caches)
+                found = self._judge.pairing(pods, sizes, capacities, caches=caches, cores=cores)
             else:
                 found = self._grown(kind, before, newcomer) if before is not None and newcomer is not None else None
-                found = found or self._judge.pairing_of_many(pods, sizes, capacities, caches=caches)
+                found = found or self._judge.pairing_of_many(pods, sizes, capacities, caches=caches, cores=cores)
             if found is not None:
                 return found.cost, found
         return self._judge.unpinned(pods, sizes, capacities), None
-
-    def _added_by_class(self, before: Kind, newcomer: Resident) -> float | None:
-        """What a newcomer adds where all are known by their classes alone; None where one is not, or may not fit so."""
-        now, one = _counted(before), CLASSES.get(newcomer.workload)
-        if now is None or one is None:
-            return None
-        then = self._of_counted(before.layout, now.with_one_more(one, newcomer.size))
-        cost = None if then is None else self._of_counted(before.layout, now)
-        return None if then is None or cost is None else max(0.0, then - cost)
-
-    def _by_class(self, kind: Kind) -> float | None:
-        """Cost of a kind whose pods are known by their classes alone; None of others, and where they may not fit so."""
-        pods = _counted(kind)
-        return None if pods is None else self._of_counted(kind.layout, pods)
-
-    def _of_counted(self, layout: Layout, pods: _Counted) -> float | None:
-        """Cost of pods that are known by their classes alone; None where they may not fit so."""
-        capacities, _, caches = layout
-        smallest, most, largest = min(capacities), max(caches, default=1), max(pods.sizes.values())
-        if pods.number > MOST or (caches and min(caches) < most):
-            return None
-        if largest >= smallest or spans(largest, smallest, most):
-            return None
-        counted = self._pairings_by_class.get(most)
-        if counted is None:
-            counted = CountedPairings(self._judge.group_costs(list(CLASSES), most))
-            self._pairings_by_class[most] = counted
-        found, largest_of = counted.best(pods.group, max(1, min(len(capacities), pods.number))), pods.sizes.values()
-        if pods.size > smallest:  # otherwise all of them fit on one
-            for counts in map(counted.costs.counts, set(found.groups)):
-                if sum(map(mul, counts, largest_of)) > smallest:
-                    return None
-        return found.cost
 
     def _grown(self, kind: Kind, before: Kind, newcomer: Resident) -> Assignment | None:
         """The pairing of a kind, made of that without a newcomer; pods in the order of the grown kind."""
@@ -292,7 +224,8 @@ class NodeCosts:
         place = {number: at for at, number in enumerate(order)}
         pods = [each.workload for each in residents]
         sizes = [kind.residents[place[number]].size for number in range(len(residents))]
-        found = self._judge.pairing_with(own, pods, sizes, kind.layout.capacities, caches=kind.layout.caches)
+        capacities, _, caches, cores = kind.layout
+        found = self._judge.pairing_with(own, pods, sizes, capacities, caches=caches, cores=cores)
         if found is None:
             return None
         return Assignment(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from berth.scheduling.interference.closeness import need_of
 from berth.scheduling.interference.slowdown import Workload
 
 
@@ -26,6 +27,31 @@ class Layout(NamedTuple):
     """whether pods get the CPUs of a socket; otherwise the kernel puts them anywhere"""
     caches: tuple[int, ...] = ()
     """last-level caches of each socket, by place, that pods on it are kept apart in; empty: one each"""
+    cores: tuple[int, ...] = ()
+    """cores of each socket, by place, where some have SMT siblings, otherwise 0; empty: 0 each"""
+
+    def for_pods(self, sizes: Sequence[int]) -> Layout:
+        """Return the layout as it matters to pods: without cores where all can have their own on any socket.
+
+        Args:
+            sizes: thousandths of a CPU that each requests.
+        """
+        if not self.cores:
+            return self
+        for capacity, cores in set(zip(self.capacities, self.cores, strict=True)):
+            if cores and sum(need_of(size, capacity, 1, cores).cores for size in sizes) > cores:
+                return self
+        return self._replace(cores=())
+
+
+def cores_of(counts: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """Return the cores of a layout, none where no socket has SMT siblings.
+
+    Args:
+        counts: CPUs and cores of each socket by place; as many cores, more or less than one are none with siblings.
+    """
+    found = tuple(cores if 0 < cores < cpus else 0 for cpus, cores in counts)
+    return found if any(found) else ()
 
 
 def caches_of(counts: Iterable[int]) -> tuple[int, ...]:

@@ -34,14 +34,15 @@ def test_lists_of_cpus_are_left_out() -> None:
             "cpus": ALL,
             "cpuCount": 4,
             "pinnedCaches": 2,
+            "coreCount": 3,
             "smtSiblings": [ALL],
             "caches": [{"level": 3, "cpus": ALL}],
         }
         for number in (1, 7)
     ]
     found = read(document(sockets=sockets, pods=[POD], conditions=[CONDITION]))
-    told = [(each.socket, each.cpu_count, each.pinned_caches) for each in found.status.sockets]
-    assert told == [(1, 4, 2), (7, 4, 2)]
+    told = [(each.socket, each.cpu_count, each.pinned_caches, each.core_count) for each in found.status.sockets]
+    assert told == [(1, 4, 2, 3), (7, 4, 2, 3)]
     assert not any(each.cpus or each.smt_siblings or each.caches for each in found.status.sockets)
     assert found.status.pods == ()
     assert [each.type for each in found.status.conditions] == ["Pinned"]

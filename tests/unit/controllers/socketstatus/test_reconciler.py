@@ -166,17 +166,19 @@ async def test_one_exchange_a_pass_and_the_next_a_moment_later() -> None:
 
 
 @pytest.mark.parametrize(
-    ("caches", "places"),
+    ("caches", "slowdown", "places"),
     [
-        pytest.param({}, [0, 1], id="one cache"),
-        pytest.param({"pinnedCaches": 2}, [0, 0], id="two, in which the agent keeps them apart"),
+        pytest.param({}, "1.19", [0, 1], id="one cache"),
+        pytest.param({"pinnedCaches": 2}, "1.19", [0, 0], id="two, in which the agent keeps them apart"),
+        pytest.param({"coreCount": 2}, "1.09", [0, 0], id="a core each"),
+        pytest.param({"coreCount": 1}, "1.09", [0, 1], id="on SMT siblings they suffer twice"),
     ],
 )
-async def test_pods_in_caches_of_their_own_suffer_half(caches: dict[str, int], places: list[int]) -> None:
+async def test_pods_suffer_by_how_close_they_are(caches: dict[str, int], slowdown: str, places: list[int]) -> None:
     owners = [[{"kind": "StatefulSet", "name": name, "uid": name, "controller": True}] for name in "ab"]
     world = World(*(pod(owner[0]["name"], ownerReferences=owner) for owner in owners), assigned={"a": 0, "b": 0})
     for name in "ab":
-        slower = {"a": "1.19", "b": "1.19"}
+        slower = {"a": slowdown, "b": slowdown}
         world.profiles.update(workload_profile(name, "D", kind="StatefulSet", slowdowns=slower))
     assert world.raw is not None
     for each in world.raw["status"]["sockets"]:

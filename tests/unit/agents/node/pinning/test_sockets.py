@@ -31,6 +31,7 @@ def test_a_server_with_two_sockets() -> None:
             {"level": 3, "sizeBytes": 32 * MIB, "cpus": "2-3,10-11"},
         ],
         "pinnedCaches": 2,
+        "coreCount": 4,
         "smtSiblings": ["0,8", "1,9", "2,10", "3,11"],
     }
     assert (second["socket"], second["numaNodes"], second["cpus"]) == (1, [2, 3], "4-7,12-15")
@@ -44,6 +45,12 @@ def test_caches_that_pods_are_kept_apart_in(division: Division, caches: int | No
     assert report.pinned_caches == caches
     (plain,) = reports(uniform(cores=4), division)
     assert plain.pinned_caches is None
+
+
+@pytest.mark.parametrize(("threads", "cores"), [(1, None), (2, 4), (8, 4)])
+def test_cores_are_told_where_they_have_siblings(threads: int, cores: int | None) -> None:
+    (report,) = reports(uniform(cores=4, threads=threads))
+    assert report.core_count == cores
 
 
 def test_lists_are_as_long_as_the_api_server_takes_them() -> None:

@@ -94,7 +94,7 @@ class OldDefinition:
         self.replaced = False
 
     def __call__(self, request: Request) -> Answer:
-        if self.replaced or b"pinnedCaches" not in request.body:
+        if self.replaced or not any(name in request.body for name in (b"pinnedCaches", b"coreCount")):
             return Answer(200, {})
         text = (
             "failed to create typed patch object: .status.sockets[socket=0].pinnedCaches: field not declared in schema"
@@ -104,7 +104,7 @@ class OldDefinition:
 
 DIVIDED = STATUS.model_copy(
     update={
-        "sockets": (SocketReport(socket=0, cpus=frozenset({0, 1}), cpu_count=2, pinned_caches=2),),
+        "sockets": (SocketReport(socket=0, cpus=frozenset({0, 1}), cpu_count=2, pinned_caches=2, core_count=1),),
         "pods": (PodReport(uid="u", namespace="shop", name="web", cache=1),),
     }
 )

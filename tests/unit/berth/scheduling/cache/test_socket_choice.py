@@ -19,27 +19,11 @@ from berth.scheduling.interference.policy import InterferencePolicy
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload
 from tests.support import builders
 from tests.support.placement import Clock
+from tests.support.seating import cache_of, place
 from tests.support.sockets import asking, classed, owned, status, workload_profile
 from tests.support.work import CALL, Work
 
 LETTERS = st.lists(st.sampled_from("ABCD"), max_size=6)
-
-
-def cache_of(*objects: CustomObject, policy: InterferencePolicy = InterferencePolicy.LEAST_SLOWDOWN) -> Cache:
-    cache = Cache(clock=Clock(), state=asking(policy))
-    cache.update_node(builders.node("n1", cpu="64"))
-    for obj in objects:
-        cache.update_sockets(obj)
-    return cache
-
-
-def place(cache: Cache, *letters: str, cpu: str = "1") -> list[int | None]:
-    """Sockets of pods that come one after another, as they are in the end."""
-    pods = [classed(f"p{number}", letter, cpu=cpu) for number, letter in enumerate(letters)]
-    for pod in pods:
-        cache.assume(pod, "n1")
-    seats = [cache.state.sockets.seat(pod.metadata.uid) for pod in pods]
-    return [None if seat is None else seat.socket for seat in seats]
 
 
 def test_two_that_would_suffer_are_kept_apart() -> None:

@@ -26,6 +26,14 @@ from tests.support.sockets import status, workload_profile
         pytest.param(
             status("n1", caches=(4, 1)), (0, 1), Layout((8000, 8000), True, (4, 1)), id="pods are kept apart in caches"
         ),
+        pytest.param(
+            status("n1", cores=(4, 8)), (0, 1), Layout((8000, 8000), True, (), (4, 0)), id="one has SMT siblings"
+        ),
+        pytest.param(status("n1", cores=(0, None)), (0, 1), Layout((8000, 8000), True), id="no cores, or null"),
+        pytest.param(status("n1", cores=(10**9, -1)), (0, 1), Layout((8000, 8000), True), id="more cores than CPUs"),
+        pytest.param(
+            status("n1", cpus=(10**9,), cores=(1,)), (0,), Layout((10**12,), True, (), (1,)), id="10^9 CPUs a core"
+        ),
         pytest.param(status("n1", caches=(1, -9)), (0, 1), Layout((8000, 8000), True), id="in one each"),
         pytest.param(status("n1", cpus=(8, 0)), (0,), Layout((8000,), True), id="a socket without online CPUs"),
         pytest.param(CustomObject.of({"metadata": {"name": "n1"}}), (), UNKNOWN_LAYOUT, id="neither spec nor status"),

@@ -154,22 +154,22 @@ def test_no_pod_leaves_others_in_other_caches_for_one_that_is_near(caches: list[
 CROWDS = st.lists(st.tuples(st.sampled_from("ABCD"), st.integers(0, 2), st.integers(0, 6)), min_size=1, max_size=6)
 
 
-@given(CROWDS, st.lists(st.integers(1, 4), min_size=3, max_size=3))
-def test_an_exchange_is_weighed_by_the_caches_of_both_sockets(
-    crowd: list[tuple[str, int, int]], caches: list[int]
+@given(CROWDS, *[st.lists(st.integers(least, 4), min_size=3, max_size=3) for least in (1, 0)])
+def test_an_exchange_is_weighed_by_the_caches_and_cores_of_both_sockets(
+    crowd: list[tuple[str, int, int]], caches: list[int], cores: list[int]
 ) -> None:
     pods, capacities = [seat(*each) for each in crowd], [12, 12, 12]
-    found = best_exchange(pods, capacities, BY_CLASS, EVER, NOW, caches=caches)
+    found = best_exchange(pods, capacities, BY_CLASS, EVER, NOW, caches=caches, cores=cores)
 
     def harmed(pods: list[Seated]) -> float:
         total = 0.0
-        for place, (capacity, count) in enumerate(zip(capacities, caches, strict=True)):
+        for place, socket in enumerate(zip(capacities, caches, cores, strict=True)):
             there = [pod for pod in pods if pod.place == place]
-            together = closeness_of([pod.size for pod in there], capacity, count)
+            together = closeness_of([pod.size for pod in there], *socket)
             total += BY_CLASS.harm([pod.workload for pod in there], together=together)
         return total
 
-    assert node_toll(pods, BY_CLASS, capacities, caches).harm == pytest.approx(harmed(pods))
+    assert node_toll(pods, BY_CLASS, capacities, caches, cores).harm == pytest.approx(harmed(pods))
     if found is not None:
         won = found.before.harm - found.after.harm
         assert harmed(pods) - harmed(carried_out(pods, found)) == pytest.approx(won)

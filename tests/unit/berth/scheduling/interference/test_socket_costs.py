@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from berth.api.interference import InterferenceClass
 from berth.scheduling.interference import socket_costs
-from berth.scheduling.interference.closeness import Caches, closeness
+from berth.scheduling.interference.closeness import Caches, Need, closeness
 from berth.scheduling.interference.excess_table import ExcessTable
 from berth.scheduling.interference.slowdown import SlowdownModel, Workload
 from berth.scheduling.interference.socket_costs import Company, SocketCosts
@@ -31,7 +31,7 @@ NUMBERS = st.integers(0, len(PODS) - 1)
 
 
 def costs(caches: int = 1, spanning: set[int] | None = None) -> SocketCosts:
-    several = Caches(caches, [number in (spanning or ()) for number in range(len(PODS))]) if caches > 1 else None
+    several = Caches(caches, [Need(number in (spanning or ())) for number in range(len(PODS))]) if caches > 1 else None
     return SocketCosts(ExcessTable(MODEL).between(PODS), np.array(ALONE), several)
 
 
