@@ -7,7 +7,7 @@ from operator import mul
 from typing import Final, NamedTuple
 
 from berth.api.interference import InterferenceClass
-from berth.scheduling.interference.closeness import need_of, spans
+from berth.scheduling.interference.closeness import MILLI, need_of, spans
 from berth.scheduling.interference.counted_pairings import CountedPairings
 from berth.scheduling.interference.group_costs import MOST, STRIDE, GroupCosts
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
@@ -57,7 +57,7 @@ class ByClass:
     def __init__(self, judge: LeastSlowdown) -> None:
         """Begin without any; `judge` knows what pods on a socket cost."""
         self._judge = judge
-        self._pairings: dict[int, CountedPairings] = {}
+        self._pairings: dict[tuple[int, int], CountedPairings] = {}
 
     @property
     def looked_at(self) -> int:
@@ -86,15 +86,18 @@ class ByClass:
             return None
         if largest >= smallest or spans(largest, smallest, most):
             return None
-        counted = self._pairings.get(most)
+        # Of pods that keep a CPU busy each, who meets on SMT siblings is told by their number.
+        alike = cores[0] if cores and largest <= MILLI and len(set(zip(capacities, cores, strict=True))) == 1 else 0
+        alike = alike if pods.number > alike else 0
+        counted = self._pairings.get((most, alike))
         if counted is None:
-            counted = CountedPairings(self._judge.group_costs(list(CLASSES), most))
-            self._pairings[most] = counted
+            counted = CountedPairings(self._judge.group_costs(list(CLASSES), most, alike))
+            self._pairings[most, alike] = counted
         found, largest_of = counted.best(pods.group, max(1, min(len(capacities), pods.number))), pods.sizes.values()
         if pods.size > smallest and not _fit(counted.costs, found.groups, largest_of, smallest):
             return None  # where they take less, all of them fit on one
         # A pairing in which nobody meets on SMT siblings costs what it does without these, where nothing is cheaper.
-        for capacity, own in set(zip(capacities, cores, strict=True)) if cores else ():
+        for capacity, own in set(zip(capacities, cores, strict=True)) if cores and not alike else ():
             needed = [need_of(size, capacity, 1, own).cores for size in largest_of] if own else []
             if pods.number * max(needed, default=0) > own and not _fit(counted.costs, found.groups, needed, own):
                 return None

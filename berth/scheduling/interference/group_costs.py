@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from berth.scheduling.interference.assignment import EXACT_PODS
-from berth.scheduling.interference.closeness import closeness
+from berth.scheduling.interference.closeness import closeness, on_siblings
 from berth.scheduling.interference.slowdown import harms
 
 Floats = npt.NDArray[np.float64]
@@ -60,15 +60,18 @@ class Change(NamedTuple):
 class GroupCosts:
     """Groups of W workloads on sockets that are alike."""
 
-    def __init__(self, excess: Sequence[Sequence[float]], alone: Sequence[float], caches: int = 1) -> None:
+    def __init__(
+        self, excess: Sequence[Sequence[float]], alone: Sequence[float], caches: int = 1, cores: int = 0
+    ) -> None:
         """Begin without any.
 
         Args:
             excess: W rows of W, what a pod of the row's workload suffers beside one of the column's.
             alone: W, price of a pod of each alone on a socket.
             caches: last-level caches of a socket that its pods are kept apart in.
+            cores: its cores, where some have SMT siblings and each pod keeps one CPU busy; 0: nobody meets on these.
         """
-        self._excess, self._alone, self._caches = np.array(excess), np.array(alone), caches
+        self._excess, self._alone, self._socket = np.array(excess), np.array(alone), (caches, cores)
         self.strides = tuple(STRIDE**number for number in range(len(alone)))
         """one pod of each workload"""
         self._small = small_groups(len(alone), EXACT_PODS)
@@ -110,7 +113,8 @@ class GroupCosts:
     def _of_each(self, counts: Ints) -> Floats:
         """float64[R], what groups cost, of int64[R, W] pods of each workload."""
         pods = counts.sum(axis=1)
-        together = np.array([closeness(self._caches, each) for each in pods.tolist()])
+        caches, cores = self._socket
+        together = np.array([closeness(caches, each) + on_siblings(cores, each, each, each) for each in pods.tolist()])
         suffered = (counts @ self._excess.T - self._excess.diagonal()) * together[:, None]
         found: Floats = np.where(pods == 1, counts @ self._alone, (counts * harms(suffered)).sum(axis=1))
         return found

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from cachetools import LRUCache
@@ -30,7 +30,7 @@ from berth.scheduling.interference.closeness import Caches, Need, closeness, clo
 from berth.scheduling.interference.excess_table import ExcessTable
 from berth.scheduling.interference.group_costs import GroupCosts
 from berth.scheduling.interference.local_search import LocalSearch, Neighbours
-from berth.scheduling.interference.pod_sets import Socket, sets_of, sockets_of, weights_of
+from berth.scheduling.interference.pod_sets import Party, Socket, sets_of, sockets_of, weights_of
 from berth.scheduling.interference.seats_by_chance import alone, expected_cost, expected_harm, room_for, together
 from berth.scheduling.interference.slowdown import PRICE, SlowdownModel, Workload, harms
 from berth.scheduling.interference.socket_costs import SocketCosts
@@ -43,17 +43,6 @@ MANY: Final = 8
 """Pods from which on their harm is summed up as an array."""
 _RATHER_ALONE: Final = 1 - 1e-7
 """Factor of the price of a pod alone: where that is as much as two cost together, they are kept apart."""
-
-
-class Party(NamedTuple):
-    """A pod on a socket, as far as it matters to what pods cost there."""
-
-    pod: Workload
-    """what the model knows it by"""
-    priced: bool = False
-    """whether it has a price there alone"""
-    need: Need = Need()
-    """what it takes there"""
 
 
 @dataclass(frozen=True)
@@ -132,8 +121,10 @@ class LeastSlowdown:
         here = np.array([-1 if at is None else at for at in now], dtype=np.int64)[:, None]
         elsewhere = price * ((here >= 0) & (here != np.arange(len(capacities))))
         if len(pods) <= EXACT_PODS:
-            by_socket = self._costs_of_sets(pods, sizes, capacities, caches, cores, more=False)
-            sets = sets_of(len(pods))
+            by_socket, sets = (
+                self._costs_of_sets(pods, sizes, capacities, caches, cores, more=False),
+                sets_of(len(pods)),
+            )
             found = cheapest(len(pods), [cost + sets @ elsewhere[:, place] for place, cost in enumerate(by_socket)])
         else:
             found = self._seats_of_many(pods, sizes, capacities, caches, cores, now, elsewhere)
@@ -195,11 +186,13 @@ class LeastSlowdown:
             search.improve()
         return search.found()
 
-    def group_costs(self, workloads: Sequence[Workload], caches: int, *, more: bool = True) -> GroupCosts:
-        """Return what pods of some workloads cost on a socket, none of which spans its last-level caches."""
-        needs = [Need()] * len(workloads)
-        alone = self._prices_alone(workloads, needs, caches) if more else np.zeros(len(workloads))
-        return GroupCosts(self._table.between(workloads).tolist(), alone.tolist(), caches)
+    def group_costs(
+        self, workloads: Sequence[Workload], caches: int, cores: int = 0, *, more: bool = True
+    ) -> GroupCosts:
+        """Return what pods of some workloads cost: none spans the caches, nor, with cores, requests more than a CPU."""
+        unpriced = np.zeros(len(workloads))
+        alone = self._prices_alone(workloads, [Need()] * len(workloads), caches) if more else unpriced
+        return GroupCosts(self._table.between(workloads).tolist(), alone.tolist(), caches, cores)
 
     def added_harm(
         self, pod: Workload, size: int, residents: Sequence[Workload], sizes: Sequence[int], capacities: Sequence[int]
@@ -231,8 +224,8 @@ class LeastSlowdown:
             sizes: what each takes.
             capacities: what each socket has, in the same unit; none: nobody knows, and there is one.
         """
-        room, sockets = room_for(sizes, capacities), max(1, len(capacities))
-        seats, more = (len(pods), min(room, len(pods)), sockets), room > 1
+        room = room_for(sizes, capacities)
+        seats, more = (len(pods), min(room, len(pods)), max(1, len(capacities))), room > 1
         if len(pods) <= EXACT_PODS:
             (by_set,) = self._costs_of_sets(pods, [0] * len(pods), [1], (), (), more=more)
             return expected_cost(by_set, *seats)

@@ -1,4 +1,4 @@
-"""Sets of few pods as arrays: bit p of a set's number stands for pod p."""
+"""Pods and sockets as costs know them, and sets of few pods as arrays: bit p of a set's number stands for pod p."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from berth.scheduling.interference.assignment import EXACT_PODS
 from berth.scheduling.interference.closeness import Need, closeness, need_of, on_siblings
+from berth.scheduling.interference.slowdown import Workload
 
 Floats = npt.NDArray[np.float64]
 
@@ -19,6 +20,17 @@ Floats = npt.NDArray[np.float64]
 def sets_of(pods: int) -> Floats:
     """float64[2**P, P], 1 where a set has a pod."""
     return np.array([[number >> pod & 1 for pod in range(pods)] for number in range(1 << pods)], dtype=np.float64)
+
+
+class Party(NamedTuple):
+    """A pod on a socket, as far as it matters to what pods cost there."""
+
+    pod: Workload
+    """what the model knows it by"""
+    priced: bool = False
+    """whether it has a price there alone"""
+    need: Need = Need()
+    """what it takes there"""
 
 
 class Socket(NamedTuple):

@@ -106,6 +106,21 @@ def test_of_many_pods_no_exchange_is_forgotten(number: int) -> None:
     assert max(seats.count(0), seats.count(1)) <= 8
 
 
+@pytest.mark.parametrize("number", range(14, 20))
+def test_a_pod_more_is_no_cheaper_where_it_has_no_core_left(number: int) -> None:
+    residents = [Resident([A, B, C, D, D][at % 5], 1000) for at in range(number)]
+
+    def added(cores: tuple[int, ...]) -> float:
+        own = NodeCosts(judge())
+        kinds = [
+            Kind(Layout((64_000,) * 2, True, (), cores), tuple(sorted(each)))
+            for each in (residents, [*residents, Resident(B, 1000)])
+        ]
+        return own.cost(kinds[1]) - own.cost(kinds[0])
+
+    assert added((8, 8)) >= added(()) - 1e-9
+
+
 def test_a_node_with_cores_for_all_is_the_same_kind_as_without_siblings() -> None:
     layout, sizes = Layout((4000, 4000), True, (), (2, 2)), [1000, 2000]
     assert layout.for_pods(sizes) == Layout((4000, 4000), True)
