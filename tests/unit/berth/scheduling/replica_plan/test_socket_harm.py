@@ -13,7 +13,7 @@ from berth.api.labels import LABEL_INTERFERENCE_CLASS
 from berth.kube.objects import Pod
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Decision, Outcome
-from berth.scheduling.interference import node_costs
+from berth.scheduling.interference import by_class
 from berth.scheduling.interference.least_slowdown import LeastSlowdown
 from berth.scheduling.interference.node_costs import NodeCosts
 from berth.scheduling.interference.policy import InterferencePolicy
@@ -137,7 +137,7 @@ def test_nothing_is_asked_where_no_sockets_are_known(monkeypatch: pytest.MonkeyP
 
 def test_work_is_bounded_and_a_plan_is_made_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket_harm, "EFFORT", -1.0)
-    monkeypatch.setattr(node_costs, "CLASSES", {})  # what pods cost that are known by class alone is known at once
+    monkeypatch.setattr(by_class, "CLASSES", {})  # what pods cost that are known by class alone is known at once
     found = lab(2, 2)
     asked: set[Kind] = set()
     cost = NodeCosts.cost
