@@ -39,6 +39,10 @@ tools: .venv ## build etcd, Kubernetes and KWOK (minutes the first time, cached 
 	hack/cluster build
 	hack/cluster build kubelet pause
 
+.PHONY: crio
+crio: .venv ## build CRI-O, which some tests need (two minutes the first time, cached like the tools)
+	$(BIN)/python -m hack.crio
+
 .PHONY: cluster
 cluster: .venv ## start a local cluster with 24 simulated nodes and kube-scheduler (CLUSTER=name, NODES=file)
 	hack/cluster up --name $(CLUSTER) --nodes-file $(NODES) --with-scheduler
@@ -109,7 +113,7 @@ CLUSTERS := $(shell n=$$(nproc); echo $$((n < 3 ? n + 2 : 4)))
 INTEGRATION := -n $(CLUSTERS) --dist loadfile --no-loadscope-reorder tests/integration
 
 .PHONY: test
-test: lint tools ## everything CI runs: linters, then unit, end-to-end and integration tests (TESTS=path for a part)
+test: lint tools crio ## everything CI runs: linters, then unit, end-to-end and integration tests (TESTS=path for a part)
 ifdef TESTS
 	$(BIN)/python -m pytest $(TESTS)
 else
@@ -122,7 +126,7 @@ else
 endif
 
 .PHONY: test-vm
-test-vm: .venv ## tests of pinning in a virtual machine: two sockets, cgroups of version 2, a power cut (a few minutes)
+test-vm: tools crio ## tests of pinning in a virtual machine: two sockets, cgroups of version 2, a power cut (a few minutes)
 	$(BIN)/python -m hack.vm --results $(VENV)/vm \
 	  --boot tests/vm/pinning tests/vm/power_cut/test_before.py --boot tests/vm/power_cut/test_after.py
 

@@ -41,6 +41,8 @@ class Tool:
     """Go package that it is built from."""
     module: Path = MODULES
     """Directory of the go.mod that pins the package."""
+    tags: tuple[str, ...] = ()
+    """Build tags; those of one module's tools are given for all of them."""
 
 
 TOOLS: Mapping[str, Tool] = {
@@ -147,18 +149,23 @@ def ensure(names: Iterable[str] = STANDARD, *, report: Callable[[str], None] = p
     return {name: path for name, path in found.items() if path is not None}
 
 
+def apart(tool: Tool) -> Path:
+    """Path that a program that is no part of a cluster has once it is built; its sources alone decide."""
+    flags = " ".join([linker_flags(), *tool.tags])
+    return tools_dir().parent / f"{tool.name}-{_digest(tool.module, flags)}" / tool.name
+
+
 def ensure_apart(tool: Tool, *, report: Callable[[str], None] = print) -> Path:
-    """Path of a program that is no part of a cluster, building it if it is missing; its sources alone decide.
+    """Path of a program that is no part of a cluster, building it if it is missing.
 
     Raises:
         ClusterError: the build fails.
     """
-    directory = tools_dir().parent / f"{tool.name}-{_digest(tool.module, linker_flags())}"
-    program = directory / tool.name
+    program = apart(tool)
     if not program.exists():
-        with _to_build_in(directory, report=report):
+        with _to_build_in(program.parent, report=report):
             if not program.exists():
-                _build([tool], directory, report=report)
+                _build([tool], program.parent, report=report)
     return program
 
 
@@ -198,7 +205,8 @@ def _build(tools: list[Tool], directory: Path, *, report: Callable[[str], None])
 
 def _go_build(go: Path, module: Path, tools: list[Tool], scratch: Path, *, report: Callable[[str], None]) -> None:
     command = [str(go), "build", "-v", "-trimpath", "-buildvcs=false", "-mod=readonly"]
-    command += ["-ldflags", linker_flags(), "-o", f"{scratch}/"]
+    command += ["-ldflags", linker_flags(), "-tags", ",".join(tag for tool in tools for tag in tool.tags)]
+    command += ["-o", f"{scratch}/"]
     # GOTOOLCHAIN=local: the go line decides which Go is needed, nothing fetches another one behind our back.
     env = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
     begun = last = time.monotonic()

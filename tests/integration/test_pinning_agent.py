@@ -1,4 +1,4 @@
-"""The agent pins real containers of a real containerd by a SocketStatus of a real API server.
+"""The agent pins real containers of a real containerd, and of a real CRI-O, by a SocketStatus of a real API server.
 
 Left out: kubelets, whose part in it is the layout of cgroups and the labels of containers; and what goes wrong
 (test_pinning_faults.py).
@@ -14,22 +14,24 @@ import pytest
 
 from agents.node.pinning.hierarchy import MOUNT
 from hack.harness.cluster import Kubectl, eventually
-from tests.support.containerd import Containerd, containerd
+from tests.support.containerd import containerd
 from tests.support.cpusets import everything
+from tests.support.crio import crio
 from tests.support.pinning_stand import SOCKETS, Stand, on, restore, stand
+from tests.support.running_runtime import RunningRuntime
 
 ALL = everything()
 ONE, OTHER = SOCKETS
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containerd]:
-    with containerd(tmp_path_factory.mktemp("a")) as running:
+@pytest.fixture(scope="module", params=[containerd, crio], ids=["containerd", "crio"])
+def daemon(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRuntime]:
+    with request.param(tmp_path_factory.mktemp("a")) as running:
         yield running
 
 
 @pytest.fixture
-async def node(kubectl: Kubectl, daemon: Containerd, tmp_path: Path) -> AsyncIterator[Stand]:
+async def node(kubectl: Kubectl, daemon: RunningRuntime, tmp_path: Path) -> AsyncIterator[Stand]:
     with stand(kubectl, daemon, tmp_path) as made:
         yield made
     for uid in list(daemon.sandboxes):

@@ -13,9 +13,10 @@ import pytest
 
 from agents.node.pinning.cri import RuntimeClient
 from hack.harness.cluster import Kubectl, eventually
-from tests.support.containerd import Containerd, containerd
+from tests.support.containerd import containerd
 from tests.support.cpusets import everything
 from tests.support.pinning_stand import CPUSETS, SOCKETS, Stand, on, restore, stand
+from tests.support.running_runtime import RunningRuntime
 from tests.support.scripted_runtime import PATIENCE
 
 ALL = everything()
@@ -23,13 +24,13 @@ ONE, OTHER = SOCKETS
 
 
 @pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containerd]:
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRuntime]:
     with containerd(tmp_path_factory.mktemp("f")) as running:
         yield running
 
 
 @pytest.fixture
-async def node(kubectl: Kubectl, daemon: Containerd, tmp_path: Path) -> AsyncIterator[Stand]:
+async def node(kubectl: Kubectl, daemon: RunningRuntime, tmp_path: Path) -> AsyncIterator[Stand]:
     with stand(kubectl, daemon, tmp_path) as made:
         yield made
     for uid in list(daemon.sandboxes):

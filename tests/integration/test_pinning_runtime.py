@@ -1,4 +1,4 @@
-"""A real containerd: containers are found with their cgroups, and get other CPUs and nothing else."""
+"""A real containerd and a real CRI-O: containers are found with their cgroups, and get other CPUs and nothing else."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from pathlib import Path
 
 import pytest
 
-from agents.node.pinning.cgroup_paths import Driver, QosClass, Runtime, container_directory, container_path, pod_path
+from agents.node.pinning.cgroup_paths import container_directory, container_path
 from agents.node.pinning.cpuset import read_cpuset
 from agents.node.pinning.cri import Container, CriError, RuntimeClient
 from agents.node.pinning.hierarchy import find_hierarchy
 from berth.api.cpulist import format_cpulist
 from hack.harness.cluster import PATIENCE
 from hack.localcluster.kubelets import cgroups
-from tests.support.containerd import Containerd, containerd
+from tests.support.containerd import containerd
 from tests.support.cpusets import everything
+from tests.support.crio import crio
+from tests.support.running_runtime import RunningRuntime
 
 UID = "11111111-2222-3333-4444-555555555555"
 CPUSETS = find_hierarchy()
 LAST = format_cpulist([max(everything())])
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containerd]:
-    with containerd(tmp_path_factory.mktemp("c")) as running:
+@pytest.fixture(scope="module", params=[containerd, crio], ids=["containerd", "crio"])
+def daemon(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRuntime]:
+    with request.param(tmp_path_factory.mktemp("c")) as running:
         yield running
 
 
@@ -39,14 +41,13 @@ def settings_of(path: Path) -> dict[str, str]:
     return {str(file): file.read_text() for file in files}
 
 
-async def test_a_container_gets_other_cpus_and_nothing_else(daemon: Containerd) -> None:
+async def test_a_container_gets_other_cpus_and_nothing_else(daemon: RunningRuntime) -> None:
     container = await daemon.start(UID, "web")
     client = RuntimeClient(daemon.socket, timeout=PATIENCE)
     assert await client.containers() == (Container(container, UID, "web"),)
     place = await client.place(container)
-    directory = container_directory(Driver.CGROUPFS, Runtime.CONTAINERD, container)
     path = container_path(place.cgroups_path)
-    assert str(path) == f"/{daemon.root}{pod_path(Driver.CGROUPFS, QosClass.BURSTABLE, UID)}/{directory}"
+    assert path == daemon.pod(UID) / container_directory(daemon.driver, daemon.kind, container)
     cgroup = CPUSETS.cgroup(path)
     assert str(place.pid) in (cgroup / "cgroup.procs").read_text().split()
     before = settings_of(cgroup)
@@ -63,7 +64,7 @@ async def test_a_container_gets_other_cpus_and_nothing_else(daemon: Containerd) 
     client.close()
 
 
-async def test_cpus_that_are_not_there_are_refused_and_change_nothing(daemon: Containerd) -> None:
+async def test_cpus_that_are_not_there_are_refused_and_change_nothing(daemon: RunningRuntime) -> None:
     container = await daemon.start(UID)
     client = RuntimeClient(daemon.socket, timeout=PATIENCE)
     with pytest.raises(CriError, match=r"UpdateContainerResources: UNKNOWN: .*cpuset") as caught:
@@ -78,7 +79,7 @@ async def test_cpus_that_are_not_there_are_refused_and_change_nothing(daemon: Co
     client.close()
 
 
-async def test_many_questions_at_once_are_answered_one_after_the_other(daemon: Containerd) -> None:
+async def test_many_questions_at_once_are_answered_one_after_the_other(daemon: RunningRuntime) -> None:
     containers = [await daemon.start(UID, f"c{number}") for number in range(3)]
     client = RuntimeClient(daemon.socket, timeout=PATIENCE)
     await asyncio.gather(*(client.set_cpuset(container, LAST, "0") for container in containers for _ in range(3)))

@@ -19,8 +19,9 @@ from agents.node.pinning.hierarchy import find_hierarchy
 from agents.node.pinning.journal import Entry, Journal, JournalError
 from agents.node.pinning.restore import restore
 from agents.node.pinning.writer import CpusetWriter, Target, Way, Written
-from tests.support.containerd import Containerd, containerd
+from tests.support.containerd import containerd
 from tests.support.cpusets import Machine, everything, machine
+from tests.support.running_runtime import RunningRuntime
 from tests.support.scripted_runtime import PATIENCE
 
 FIRST, REST = frozenset(sorted(everything())[:1]), frozenset(sorted(everything())[1:])
@@ -28,7 +29,7 @@ CPUSETS = find_hierarchy()
 
 
 @pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containerd]:
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRuntime]:
     with containerd(tmp_path_factory.mktemp("w")) as running:
         yield running
 
@@ -39,7 +40,7 @@ def room() -> Iterator[Machine]:
         yield found
 
 
-async def test_through_the_runtime_the_value_outlives_its_later_updates(daemon: Containerd) -> None:
+async def test_through_the_runtime_the_value_outlives_its_later_updates(daemon: RunningRuntime) -> None:
     container = await daemon.start("pod-1")
     client = RuntimeClient(daemon.socket, timeout=PATIENCE)
     place = await client.place(container)
@@ -69,7 +70,7 @@ async def test_without_a_runtime_it_is_written_to_the_cgroup(room: Machine, tmp_
         assert os.sched_getaffinity(room.processes[0].pid) == cpus
 
 
-async def test_everybody_gets_back_what_was_there_before(room: Machine, daemon: Containerd, tmp_path: Path) -> None:
+async def test_everybody_gets_back_what_was_there_before(room: Machine, daemon: RunningRuntime, tmp_path: Path) -> None:
     """The runtime, which knows none of them, sets none of them again."""
     client = RuntimeClient(daemon.socket, timeout=PATIENCE)
     writer = CpusetWriter(client, CPUSETS.version)

@@ -25,8 +25,8 @@ from hack.harness.cluster import Kubectl, eventually
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import ClusterError
 from tests.support.chosen_constants import chosen_constants
-from tests.support.containerd import Containerd
 from tests.support.cpusets import everything
+from tests.support.running_runtime import RunningRuntime
 from tests.support.scripted_runtime import PATIENCE
 from tests.support.sysfs import write_sysfs
 
@@ -76,7 +76,7 @@ class Stand:
     """A node with its pods."""
 
     kubectl: Kubectl
-    daemon: Containerd
+    daemon: RunningRuntime
     directory: Path
     node: str = field(default_factory=lambda: f"pin-{secrets.token_hex(4)}")
     agents: list[ControllerProcess] = field(default_factory=list)
@@ -162,7 +162,7 @@ class Stand:
 
 
 @contextmanager
-def stand(kubectl: Kubectl, daemon: Containerd, directory: Path) -> Iterator[Stand]:
+def stand(kubectl: Kubectl, daemon: RunningRuntime, directory: Path) -> Iterator[Stand]:
     """A node; its agents end and its API objects go afterwards."""
     made = Stand(kubectl, daemon, directory)
     try:

@@ -21,29 +21,30 @@ from agents.node.pinning.pinner import LOOK_SECONDS, Pinner
 from agents.node.pinning.reconciler import Reconciler
 from agents.node.pinning.writer import CpusetWriter
 from hack.harness.cluster import PATIENCE
-from tests.support.containerd import Containerd, containerd
+from tests.support.containerd import containerd
 from tests.support.cpusets import everything, pod_uid
 from tests.support.pinning_rounds import wish
+from tests.support.running_runtime import RunningRuntime
 
 ALL = everything()
 ONE, OTHER = frozenset({0, 1, 2, 3}), frozenset({4, 5, 6, 7})
 
 
 @pytest.fixture(scope="module")
-def daemon(virtual_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containerd]:
+def daemon(virtual_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRuntime]:
     with containerd(tmp_path_factory.mktemp("c")) as running:
         yield running
 
 
 @pytest.fixture
-async def client(daemon: Containerd) -> AsyncIterator[RuntimeClient]:
+async def client(daemon: RunningRuntime) -> AsyncIterator[RuntimeClient]:
     asked = RuntimeClient(daemon.socket, timeout=PATIENCE)
     yield asked
     asked.close()
 
 
 async def test_pods_have_their_sockets_by_the_runtime_and_it_sets_nothing_else_later(
-    daemon: Containerd, client: RuntimeClient, tmp_path: Path
+    daemon: RunningRuntime, client: RuntimeClient, tmp_path: Path
 ) -> None:
     containers = [await daemon.start(pod_uid(number)) for number in range(2)]
     hierarchy, journal, now = find_hierarchy(), Journal.open(tmp_path / "journal"), 1000.0

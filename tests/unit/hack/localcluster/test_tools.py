@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ def manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "func Get() string { return gitVersion }\n",
         "hello/v3/main.go": 'package main\n\nimport "k8s.io/component-base/version"\n\n'
         "func main() { print(version.Get()) }\n",
+        "hello/v3/loud.go": '//go:build loud\n\npackage main\n\nfunc init() { print("loud ") }\n',
         "broken/main.go": "package main\n\nfunc main() { nonsense() }\n",
         "kwok/go.mod": "module example.test/kwok\n\nrequire sigs.k8s.io/kwok v0.1.0\n",
         "kwok/go.sum": "",
@@ -187,3 +189,11 @@ def test_a_program_apart_is_built_once_for_its_sources_alone(manifest: Path) -> 
     with (manifest / "hello" / "v3" / "main.go").open("a") as file:
         file.write("// changed\n")
     assert tools.ensure_apart(apart, report=messages.append) != program
+
+
+@pytest.mark.usefixtures("manifest")
+def test_a_program_apart_with_other_tags_is_another() -> None:
+    plain = tools.TOOLS["greeter"]
+    found = [tools.ensure_apart(replace(plain, tags=tags)) for tags in ((), ("loud",))]
+    said = [subprocess.run([each], capture_output=True, text=True, check=True).stderr for each in found]
+    assert said == ["v1.2.3", "loud v1.2.3"]
