@@ -21,6 +21,7 @@ from agents.node.pinning.restore import restore
 from agents.node.pinning.writer import CpusetWriter, Target, Way, Written
 from tests.support.containerd import containerd
 from tests.support.cpusets import Machine, everything, machine
+from tests.support.crio import crio
 from tests.support.running_runtime import RunningRuntime
 from tests.support.scripted_runtime import PATIENCE
 
@@ -28,9 +29,9 @@ FIRST, REST = frozenset(sorted(everything())[:1]), frozenset(sorted(everything()
 CPUSETS = find_hierarchy()
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRuntime]:
-    with containerd(tmp_path_factory.mktemp("w")) as running:
+@pytest.fixture(scope="module", params=[containerd, crio], ids=["containerd", "crio"])
+def daemon(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRuntime]:
+    with request.param(tmp_path_factory.mktemp("w")) as running:
         yield running
 
 

@@ -265,6 +265,7 @@ class RuntimeClient:
         except CriError as error:
             if error.answered:
                 self._pause = FIRST_RETRY_SECONDS
+                error.unknown = error.unknown or await self._knows_none(container)
             else:
                 now = self._clock()
                 self._silent_until, self._pause = now + self._pause, min(2 * self._pause, RETRY_SECONDS)
@@ -273,6 +274,15 @@ class RuntimeClient:
             raise
         self._pause = FIRST_RETRY_SECONDS
         return found
+
+    async def _knows_none(self, container: str) -> bool:
+        """Whether the runtime has no such container: CRI-O tells who asks about it, and not who has it changed."""
+        request = message("ContainerStatusRequest")(container_id=container)
+        try:
+            await self._call("ContainerStatus", request, "ContainerStatusResponse")
+        except CriError as error:
+            return error.unknown
+        return False
 
     async def _call(self, method: str, request: Any, answer: str) -> Any:
         async with self._turn:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from grpclib.const import Cardinality, Handler
+from grpclib.const import Cardinality, Handler, Status
+from grpclib.exceptions import GRPCError
 from grpclib.server import Server
 
 from agents.node.pinning.cri import (
@@ -21,7 +22,7 @@ from agents.node.pinning.cri import (
     place_in,
 )
 from agents.node.pinning.cri_messages import SERVICE, Messages, message
-from tests.support.scripted_runtime import Known, ScriptedClient, ScriptedRuntime
+from tests.support.scripted_runtime import PATIENCE, Known, ScriptedClient, ScriptedRuntime
 
 
 @pytest.mark.parametrize(
@@ -132,6 +133,22 @@ async def test_one_that_says_nothing_about_a_container_is_asked_about_none_for_a
     with pytest.raises(CriError, match="NOT_FOUND") as caught:
         await client.place("another")
     assert (caught.value.answered, caught.value.unknown, client.silent) == (True, True, False)
+    client.close()
+    await runtime.stop()
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["it has it", "it does not"])
+async def test_one_that_refuses_without_telling_that_it_has_no_such_container(tmp_path: Path, known: bool) -> None:
+    """As CRI-O does, which answers so whatever keeps it from a change."""
+    runtime = ScriptedRuntime(tmp_path / "r.sock")
+    await runtime.start()
+    if known:
+        runtime.containers["c-1"] = Known("uid", tmp_path, "/c-1")
+    runtime.refuses["UpdateContainerResources"] = GRPCError(Status.UNKNOWN, "ID does not exist")
+    client = RuntimeClient(runtime.socket, timeout=PATIENCE)
+    with pytest.raises(CriError, match="ID does not exist") as caught:
+        await client.set_cpuset("c-1", "0", "0")
+    assert (caught.value.answered, caught.value.unknown) == (True, not known)
     client.close()
     await runtime.stop()
 
