@@ -22,6 +22,8 @@ from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
 from hack.localcluster.paths import tools_cache
 from tests.support.running_runtime import MESSAGES, RunningRuntime
 
+PATIENCE = 300.0
+"""Seconds until it serves: a virtual machine is slow."""
 _IMAGES = "/runtime.v1.ImageService"
 
 
@@ -103,7 +105,7 @@ def started(running: RunningRuntime, found: Programs, prefix: Sequence[str] = ()
         daemon = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     running.pid = daemon.pid
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not running.socket.exists():
             assert time.monotonic() < deadline, running.log()
             assert daemon.poll() is None, running.log()

@@ -1,4 +1,4 @@
-"""A real containerd and runc with cgroups of version 2: the agent pins through them, and they keep what they were told.
+"""A real containerd and a real CRI-O with cgroups of version 2: the agent pins through them, and they keep it.
 
 With cgroups of version 1 it is in tests/integration/test_pinning_runtime.py and test_pinning_writer.py.
 """
@@ -23,6 +23,7 @@ from agents.node.pinning.writer import CpusetWriter
 from hack.harness.cluster import PATIENCE
 from tests.support.containerd import containerd
 from tests.support.cpusets import everything, pod_uid
+from tests.support.crio import crio
 from tests.support.pinning_rounds import wish
 from tests.support.running_runtime import RunningRuntime
 
@@ -30,9 +31,11 @@ ALL = everything()
 ONE, OTHER = frozenset({0, 1, 2, 3}), frozenset({4, 5, 6, 7})
 
 
-@pytest.fixture(scope="module")
-def daemon(virtual_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRuntime]:
-    with containerd(tmp_path_factory.mktemp("c")) as running:
+@pytest.fixture(scope="module", params=[containerd, crio], ids=["containerd", "crio"])
+def daemon(
+    virtual_machine: None, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningRuntime]:
+    with request.param(tmp_path_factory.mktemp("c")) as running:
         yield running
 
 
