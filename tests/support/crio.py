@@ -27,8 +27,12 @@ PATIENCE = 300.0
 _IMAGES = "/runtime.v1.ImageService"
 
 
-def configuration(directory: Path, found: Programs, driver: Driver) -> str:
-    """Configuration of a CRI-O that has everything below a directory, and its images from an archive there."""
+def configuration(running: RunningRuntime, found: Programs, network: Path) -> str:
+    """Configuration of a CRI-O that has everything below a directory, and its images from an archive there.
+
+    The configuration of the pods' network is in a directory `network`.
+    """
+    directory, driver = running.directory, running.driver
     conmon_cgroup = "pod" if driver is Driver.CGROUPFS else "system.slice"
     return f"""\
 [crio]
@@ -40,7 +44,7 @@ def configuration(directory: Path, found: Programs, driver: Driver) -> str:
   version_file_persist = "{directory}/version-persist"
   clean_shutdown_file = "{directory}/clean"
 [crio.api]
-  listen = "{directory}/c.sock"
+  listen = "{running.socket}"
   stream_port = "0"
 [crio.runtime]
   cgroup_manager = "{driver}"
@@ -54,7 +58,7 @@ def configuration(directory: Path, found: Programs, driver: Driver) -> str:
   disable_hostport_mapping = true
   default_runtime = "runc"
 [crio.runtime.runtimes.runc]
-  runtime_path = "{found.runc}"
+  runtime_path = "{directory}/runc.sh"
   runtime_root = "{directory}/runc"
   monitor_path = "{found.conmon}"
   monitor_cgroup = "{conmon_cgroup}"
@@ -63,41 +67,69 @@ def configuration(directory: Path, found: Programs, driver: Driver) -> str:
   pause_image = "{PAUSE_IMAGE}"
   signature_policy = "{directory}/policy.json"
 [crio.network]
-  network_dir = "{directory}/cni"
-  plugin_dirs = ["{directory}/plugins"]
+  network_dir = "{network}"
+  plugin_dirs = ["{packages.unpacked()}/usr/lib/cni", "/usr/lib/cni", "/opt/cni/bin"]
 [crio.nri]
   enable_nri = false
 """
 
 
+def require_crio(directory: Path) -> Path:
+    """Skip the test where CRI-O cannot run, and say why; the program of containers that do nothing."""
+    problem = packages.problem(directory)
+    pause = sorted(tools_cache().glob("*/pause"))
+    if problem or not pause or programs.locate() is None:
+        pytest.skip(problem or "no CRI-O, or no image for containers: run make tools crio")
+    return pause[-1]
+
+
 @contextmanager
 def crio(directory: Path, driver: Driver = Driver.CGROUPFS) -> Iterator[RunningRuntime]:
     """A CRI-O with the image of a container that does nothing; all of it is gone afterwards."""
-    problem = packages.problem(directory)
-    pause, found = sorted(tools_cache().glob("*/pause")), programs.locate()
-    if problem or not pause or found is None:
-        pytest.skip(problem or "no CRI-O, or no image for containers: run make tools")
+    pause = require_crio(directory)
     running = RunningRuntime(directory, f"berth-test-{os.getpid()}-{directory.name}"[:60], Runtime.CRIO, driver)
-    images.write_pause(directory / "images.tar", pause[-1])
+    images.write_pause(directory / "images.tar", pause)
     cgroups.create(running.root)
     try:
-        with started(running, found):
-            asyncio.run(_pull(running))
+        with started(running):
+            asyncio.run(pull(running, PAUSE_IMAGE))
             yield running
             asyncio.run(running.end_all())
     finally:
         cgroups.delete(running.root)
-        for pid in processes.marked(str(directory)):
-            os.kill(pid, 9)
-        for mount in _mounts_below(directory):
-            subprocess.run(["umount", "--lazy", mount], check=True)
+        clean(directory)
+
+
+def clean(directory: Path) -> None:
+    """End what containers have left, and unmount what is below a directory."""
+    for pid in processes.marked(str(directory)):
+        os.kill(pid, 9)
+    for mount in _mounts_below(directory):
+        subprocess.run(["umount", "--lazy", mount], check=True)
+
+
+def runc(program: Path) -> str:
+    """A script that is runc without limits of huge pages, for which CRI-O asks also where no cgroups have them."""
+    return f"""\
+#!/bin/sh
+for word; do
+  [ "$before" = --bundle ] && sed -i '/"hugepageLimits": [[]$/,/[]]/{{/hugepageLimits\\|[]]/!d}}' "$word/config.json"
+  before=$word
+done
+exec {program} "$@"
+"""
 
 
 @contextmanager
-def started(running: RunningRuntime, found: Programs, prefix: Sequence[str] = ()) -> Iterator[None]:
+def started(
+    running: RunningRuntime, *, network: Path | None = None, prefix: Sequence[str] = ()
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run the daemon, with a command before its own that enters namespaces; it serves when the block begins."""
-    directory = running.directory
-    (directory / "crio.conf").write_text(configuration(directory, found, running.driver))
+    directory, found = running.directory, programs.locate()
+    assert found is not None
+    (directory / "crio.conf").write_text(configuration(running, found, network or directory / "cni"))
+    (directory / "runc.sh").write_text(runc(found.runc))
+    (directory / "runc.sh").chmod(0o755)
     (directory / "policy.json").write_text(json.dumps({"default": [{"type": "insecureAcceptAnything"}]}))
     environment = {**os.environ, "PATH": packages.search_path(), processes.MARK: str(directory)}
     command = [*prefix, str(found.crio), f"--config={directory}/crio.conf", f"--config-dir={directory}/none"]
@@ -110,15 +142,17 @@ def started(running: RunningRuntime, found: Programs, prefix: Sequence[str] = ()
             assert time.monotonic() < deadline, running.log()
             assert daemon.poll() is None, running.log()
             time.sleep(0.1)
-        yield
+        yield daemon
     finally:
         daemon.terminate()
         daemon.wait()
+        running.socket.unlink(missing_ok=True)
 
 
-async def _pull(running: RunningRuntime) -> None:
+async def pull(running: RunningRuntime, image: str) -> None:
+    """Take an image from the archive."""
     request = MESSAGES("PullImageRequest")()
-    request.image.image = PAUSE_IMAGE
+    request.image.image = image
     await running.call("PullImage", request, "Empty", service=_IMAGES)
 
 

@@ -76,8 +76,8 @@ class RunningRuntime:
 
     @property
     def socket(self) -> Path:
-        """Where it listens."""
-        return self.directory / "c.sock"
+        """Where it listens; CRI-O in a directory of its own, as it lets only such a one be mounted privately."""
+        return self.directory.joinpath(*(["s"] if self.kind is Runtime.CRIO else []), "c.sock")
 
     async def start(self, uid: str, name: str = "main", *, shares: int = 512, quota: int = 50_000) -> str:
         """Start a container of the pod `uid`, burstable, and return its ID."""
