@@ -123,3 +123,21 @@ def test_what_a_kubelet_with_exclusive_cpus_sets_is_never_written_over(cluster: 
     cluster.kubectl("-n", NAMESPACE, "delete", "daemonset", "berth-pinning", "--timeout=60s", timeout=90)
     has_reason(cluster, "Pinned", "Unable")
     assert set(cpus(cluster, uids).values()) == {ALL}
+
+
+def test_a_kubelet_that_aligns_resources_without_managers_of_cpus_refuses_nothing(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """Its topology manager asks the managers of CPUs, memory and devices, and those of policy none want nothing."""
+    write_sysfs(tmp_path / "sys", two_sockets())
+    cluster.kubectl("delete", "pods", "-lapp=pinned", "--force", "--grace-period=0", timeout=120)
+    turn(cluster, topologyManagerPolicy="single-numa-node", topologyManagerScope="pod")
+    apply(cluster, [daemon_set(cluster, tmp_path, tmp_path / "sys")])
+    rolled_out(cluster, "daemonset/berth-pinning")
+    sockets = {"whole": 0, "part": 1}
+    uids = start(cluster, sockets, resources={"whole": EXCLUSIVE})
+    pinned = {name: SOCKETS[socket] for name, socket in sockets.items()}
+    eventually(lambda: cpus(cluster, uids), accept=lambda now: now == pinned, what="pods on sockets", timeout=90.0)
+    eventually(lambda: status(cluster)["pinned"], accept=lambda text: text == "2/2", what="the status")
+    has_reason(cluster, "ObserveOnly", "NobodyElsePins")
+    cluster.kubectl("-n", NAMESPACE, "delete", "daemonset", "berth-pinning", "--timeout=60s", timeout=90)
