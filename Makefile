@@ -126,9 +126,10 @@ else
 endif
 
 .PHONY: test-vm
-test-vm: tools crio ## tests of pinning in a virtual machine: two sockets, cgroups of version 2, a power cut (a few minutes)
+test-vm: tools crio ## tests of pinning in a virtual machine: two sockets, cgroups of version 2, a power cut, systemd (a few minutes)
 	$(BIN)/python -m hack.vm --results $(VENV)/vm \
 	  --boot tests/vm/pinning tests/vm/power_cut/test_before.py --boot tests/vm/power_cut/test_after.py
+	$(BIN)/python -m hack.vm --results $(VENV)/vm-systemd --systemd --boot tests/vm/pinning/test_runtime.py
 
 .PHONY: unit
 unit: .venv ## the unit tests alone: no cluster, a few minutes

@@ -5,5 +5,6 @@ is that of this machine, read-only, below a layer in memory: the project's tree 
 What it writes to its disk survives the end of a boot, which is a power cut each time.
 
 ``packages`` finds or unpacks what it needs, ``initramfs`` makes what the kernel starts first, ``qemu`` says what the
-machine has, ``boot`` runs pytest in it. ``init.sh`` and ``start.sh`` run inside.
+machine has, ``boot`` runs pytest in it. ``init.sh``, ``start.sh`` and ``run.sh``
+run inside; ``units`` are systemd's, for boots with it.
 """

@@ -22,6 +22,7 @@ def _parser() -> argparse.ArgumentParser:
         "--boot", action="append", nargs="+", required=True, metavar="TEST", help="what pytest is to run in one boot"
     )
     parser.add_argument("--results", type=Path, metavar="DIR", help="where results go, boot-1.xml and so on (JUnit)")
+    parser.add_argument("--systemd", action="store_true", help="boot with systemd, whose cgroups all are then")
     return parser
 
 
@@ -34,7 +35,7 @@ def main() -> int:
             prepare(found, Path(scratch))
             for number, tests in enumerate(arguments.boot, start=1):
                 name = f"boot-{number}"
-                passed = boot(found, Path(scratch), name, tests, shape=Shape())
+                passed = boot(found, Path(scratch), name, tests, shape=Shape(), systemd=arguments.systemd)
                 if arguments.results is not None:
                     arguments.results.mkdir(parents=True, exist_ok=True)
                     text = (Path(scratch) / f"{name}.xml").read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -22,7 +23,10 @@ TIMEOUT: Final = 1800.0
 """Seconds that a boot may take, tests included: many times what it needs."""
 DISK_MIB: Final = 32
 """Size of the disk."""
-_START: Final = Path(__file__).with_name("start.sh")
+_SCRIPTS: Final = ("start.sh", "run.sh")
+_UNITS: Final = Path(__file__).with_name("units")
+SYSTEMD: Final = {Path("/lib/systemd/systemd"): "systemd", Path("/usr/bin/dbus-daemon"): "dbus"}
+"""Programs that are needed to boot with systemd, and Debian's package that has each."""
 _CHILD: Final = REPOSITORY / "hack" / "localcluster" / "child.py"
 _PLUGINS: Final = ("pytest_asyncio.plugin", "pytest_timeout")
 _KEPT: Final = ("HOME", "PATH", "XDG_CACHE_HOME")
@@ -43,7 +47,9 @@ def prepare(parts: Parts, directory: Path) -> None:
         raise ClusterError(f"mkfs.ext4 {disk}: {made.stderr.strip()}")
 
 
-def boot(parts: Parts, directory: Path, name: str, tests: Sequence[str], *, shape: Shape) -> bool:
+def boot(
+    parts: Parts, directory: Path, name: str, tests: Sequence[str], *, shape: Shape, systemd: bool = False
+) -> bool:
     """Boot what was prepared, run tests in it, and return whether all of them passed.
 
     What they say goes to standard output as it comes, and to ``NAME.xml`` in the directory (JUnit).
@@ -54,15 +60,23 @@ def boot(parts: Parts, directory: Path, name: str, tests: Sequence[str], *, shap
         name: name of this boot.
         tests: what pytest is told to run.
         shape: processors and memory.
+        systemd: whether systemd is the first process, which then has the cgroups; otherwise the tests are.
 
     Raises:
-        ClusterError: the machine ended without a result, or not at all.
+        ClusterError: the machine ended without a result, or not at all; or there is no systemd.
     """
+    for program, package in SYSTEMD.items() if systemd else ():
+        if not program.exists():
+            raise ClusterError(f"the virtual machine needs {program} (Debian's {package}): install it")
     shared = directory / "shared"
     shared.mkdir(exist_ok=True)
     status = shared / "exit-status"
     status.unlink(missing_ok=True)
-    (shared / "start.sh").write_bytes(_START.read_bytes())
+    for script in _SCRIPTS:
+        (shared / script).write_bytes(Path(__file__).with_name(script).read_bytes())
+    shutil.rmtree(shared / "units", ignore_errors=True)
+    if systemd:
+        shutil.copytree(_UNITS, shared / "units")
     (shared / "command.sh").write_text(_script(name, tests))
     # The kernel ends the machine with this process, however that ends.
     line = [sys.executable, str(_CHILD), str(os.getpid())]

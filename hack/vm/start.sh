@@ -1,5 +1,5 @@
 #!/bin/sh
-# Goes on in the host's root: mounts what an ordinary system has, runs /vm/command.sh and cuts the power.
+# Goes on in the host's root: mounts what an ordinary system has, and runs /vm/run.sh, under systemd if it is to.
 mount --make-rshared /
 mount -t tmpfs tmpfs /run
 mkdir /dev/pts /dev/shm
@@ -12,7 +12,9 @@ ln -s /proc/self/fd/2 /dev/stderr
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ip link set lo up
 hostname vm
-sh /vm/command.sh
-echo $? > /vm/exit-status
-# What is not on the disk by now is lost: nothing is synchronised and nothing unmounted.
-echo b > /proc/sysrq-trigger
+if [ -d /vm/units ]; then
+    mkdir -p /run/systemd /run/dbus
+    cp -r /vm/units /run/systemd/system
+    exec /lib/systemd/systemd --unit=berth.service --log-target=console --log-level=notice --show-status=no
+fi
+exec sh /vm/run.sh

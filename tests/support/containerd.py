@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.node.pinning.cgroup_paths import Driver
 from hack.localcluster import processes
 from hack.localcluster.kubelets import cgroups, images, packages
 from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
@@ -19,7 +20,7 @@ from hack.localcluster.paths import tools_cache
 from tests.support.running_runtime import RunningRuntime
 
 
-def configuration(directory: Path) -> str:
+def configuration(directory: Path, driver: Driver) -> str:
     """Configuration of a containerd that has everything below a directory."""
     return f"""\
 version = 2
@@ -34,19 +35,23 @@ oom_score = 0
   sandbox_image = "{PAUSE_IMAGE}"
   restrict_oom_score_adj = true
   netns_mounts_under_state_dir = true
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+  SystemdCgroup = {str(driver is Driver.SYSTEMD).lower()}
 """
 
 
 @contextmanager
-def containerd(directory: Path) -> Iterator[RunningRuntime]:
+def containerd(directory: Path, driver: Driver = Driver.CGROUPFS) -> Iterator[RunningRuntime]:
     """A containerd with the image of a container that does nothing; all of it is gone afterwards."""
     problem = packages.problem(directory)
     pause = sorted(tools_cache().glob("*/pause"))
     if problem or not pause:
         pytest.skip(problem or "no image for containers: run hack/cluster build pause")
     root = f"berth-test-{os.getpid()}-{directory.name}"[:60]
-    running = RunningRuntime(directory, root)
-    (directory / "config.toml").write_text(configuration(directory))
+    running = RunningRuntime(directory, root, driver=driver)
+    (directory / "config.toml").write_text(configuration(directory, driver))
     environment = {**os.environ, "PATH": packages.search_path(), processes.MARK: str(directory)}
     cgroups.create(root)
     command = [str(packages.locate("containerd")), "--config", str(directory / "config.toml")]

@@ -1,6 +1,7 @@
 """A real containerd and a real CRI-O with cgroups of version 2: the agent pins through them, and they keep it.
 
-With cgroups of version 1 it is in tests/integration/test_pinning_runtime.py and test_pinning_writer.py.
+The cgroups are made by systemd where the machine was booted with it, as plain directories otherwise. With cgroups of
+version 1 it is in tests/integration/test_pinning_runtime.py and test_pinning_writer.py.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.node.pinning.cgroup_paths import container_path
+from agents.node.pinning.cgroup_paths import Driver, container_directory, container_path
 from agents.node.pinning.containers import Containers
 from agents.node.pinning.cpuset import read_cpuset
 from agents.node.pinning.cri import RuntimeClient
@@ -35,7 +36,8 @@ ONE, OTHER = frozenset({0, 1, 2, 3}), frozenset({4, 5, 6, 7})
 def daemon(
     virtual_machine: None, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningRuntime]:
-    with request.param(tmp_path_factory.mktemp("c")) as running:
+    driver = Driver.SYSTEMD if Path("/run/systemd/system").is_dir() else Driver.CGROUPFS  # as sd_booted(3) tells
+    with request.param(tmp_path_factory.mktemp("c"), driver) as running:
         yield running
 
 
@@ -53,6 +55,8 @@ async def test_pods_have_their_sockets_by_the_runtime_and_it_sets_nothing_else_l
     hierarchy, journal, now = find_hierarchy(), Journal.open(tmp_path / "journal"), 1000.0
     assert hierarchy.version is Version.V2
     paths = [container_path((await client.place(each)).cgroups_path) for each in containers]
+    names = [container_directory(daemon.driver, daemon.kind, each) for each in containers]
+    assert paths == [daemon.pod(pod_uid(number)) / name for number, name in enumerate(names)]
     cgroups = [hierarchy.cgroup(path) for path in paths]
     quotas = [(cgroup / "cpu.max").read_text() for cgroup in cgroups]
     found = Containers(client, hierarchy, clock=lambda: now)
