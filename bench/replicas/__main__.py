@@ -4,6 +4,7 @@
     .venv/bin/berth plan -f examples -o json > plan.json
     .venv/bin/python -m bench.replicas evaluate -f examples --plan plan.json
     .venv/bin/python -m bench.replicas boutique --strategy replicas
+    .venv/bin/python -m bench.replicas boutique --live
     .venv/bin/python -m bench.replicas grow
     .venv/bin/python -m bench.replicas rollouts --number 72
     .venv/bin/python -m bench.replicas large
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +27,7 @@ import yaml
 
 from bench.replicas import additions, boutique, comparison, growth, large, rollouts
 from bench.replicas.cluster import Manifest, read_cluster
+from bench.replicas.live import run_live
 from bench.replicas.report import COLUMNS, cells, page, table
 
 
@@ -41,11 +43,11 @@ def documents(names: Sequence[str]) -> Iterator[Manifest]:
                 yield from (item for item in yaml.load_all(file.read_text(), Loader=yaml.CSafeLoader) if item)
 
 
-def boutique_page(cases: Sequence[boutique.Case] = boutique.CASES, *, strategy: str | None = None) -> str:
+def boutique_page(results: Iterable[boutique.Result]) -> str:
     """A row for every case of Online Boutique."""
     rows = []
-    for case in cases:
-        found = boutique.run(case, strategy=strategy)
+    for found in results:
+        case = found.case
         services = case.prefer or "all endpoints"
         broken = f"{len(found.broken)}" if found.broken else "none"
         more = [str(found.waiting), broken, f"{found.seconds:.2f}"]
@@ -83,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     evaluation.add_argument("-f", "--filename", action="append", required=True, help="manifests; repeatable")
     evaluation.add_argument("--plan", type=Path, help="output of `berth plan -o json` over these manifests")
     shop = commands.add_parser("boutique", help="plan Online Boutique with replicas, Services and rules")
+    shop.add_argument("--live", action="store_true", help="deploy it on a local control plane instead")
     grown = commands.add_parser("grow", help="let Online Boutique grow, shrink and be rolled out")
     rolled = commands.add_parser("rollouts", help="roll out Online Boutique as a whole, wave after wave")
     rolled.add_argument("--number", type=int, default=72, help="how many rollouts; default: 72")
@@ -99,7 +102,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.add_argument("--strategy", help="gang strategy; default: that of profiles")
     options = parser.parse_args(arguments)
     if options.command == "boutique":
-        print(boutique_page(strategy=options.strategy))
+        if options.live and options.strategy:
+            parser.error("--live is for the defaults: leave out --strategy")
+        planned = (boutique.run(case, strategy=options.strategy) for case in boutique.CASES)
+        print(boutique_page(run_live(boutique.CASES) if options.live else planned))
     elif options.command == "grow":
         print(growth_page(strategy=options.strategy))
     elif options.command == "rollouts":

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from bench.replicas.__main__ import boutique_page, documents, growth_page, main
-from bench.replicas.boutique import Case
+from bench.replicas.boutique import Case, run
 from bench.replicas.cluster import read_cluster
 from bench.replicas.report import page, table
 from tests.support.replicas import EXAMPLES, SMALL, group, placed
@@ -90,15 +90,15 @@ def test_tables_are_markdown() -> None:
 
 
 def test_cases_of_online_boutique_have_a_row_each() -> None:
-    (row,) = rows(boutique_page([Case(prefer="PreferSameZone")]))
+    (row,) = rows(boutique_page([run(Case(prefer="PreferSameZone"))]))
     assert row[:4] == ["3 replicas, 24 nodes of 4 cores", "none", "PreferSameZone", row[3]]
     assert row[3].startswith("33 on ")
     assert row[-3:-1] == ["0", "none"]
 
 
 def test_strategies_are_measured_on_the_same_cases() -> None:
-    (default,) = rows(boutique_page([Case(prefer="PreferSameZone")]))
-    (other,) = rows(boutique_page([Case(prefer="PreferSameZone")], strategy="berth"))
+    (default,) = rows(boutique_page([run(Case(prefer="PreferSameZone"))]))
+    (other,) = rows(boutique_page([run(Case(prefer="PreferSameZone"), strategy="berth")]))
     assert default[:3] == other[:3]
     assert default[8:10] == ["11 of 11", "11 of 11"]
     assert other[8:10] == ["0 of 11", "0 of 11"]
