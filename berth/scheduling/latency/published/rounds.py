@@ -126,10 +126,12 @@ def _wishes(
     left = mode.leave(nodes, Limits.of(spec))
     staying = [pod for pod in without_moves(view, status).pods if pod.movable]
     for pod in (pod for name in left for pod in staying if pod.node == name):
-        goal = mode.destination([node for node in nodes if node.pods or node.node in free])
+        # A second pod on a node would be no gain, and nobody could tell which of both is the new one.
+        empty = [node for node in nodes if node.node in free and not node.pods]
+        if not empty:
+            return
+        goal = mode.destination(empty)
         at = next(at for at, node in enumerate(nodes) if node.node == goal)
-        if nodes[at].pods:
-            return  # a second pod on a node would be no gain, and nobody could tell which of both is the new one
         here = known[pod.node]
         reason, why = _reason(search.rule, here, nodes[at], nodes)
         yield Wish(pod, goal, reason, f"{told(here)} {why}", urgent=True)

@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from berth.api.latencypolicy import LatencyPolicyStatus, NodeState, Objective, PublishedRule, Search, VisitedNode
+from berth.api.latencypolicy import (
+    LatencyPolicyStatus,
+    NodeState,
+    Objective,
+    PublishedRule,
+    Search,
+    VisitedNode,
+)
 from berth.scheduling.latency import knowledge
 from berth.scheduling.latency.decision import Decision
 from berth.scheduling.latency.published.rounds import ROUND_SECONDS, SEARCH_AGAIN, decide
@@ -139,6 +146,13 @@ def test_a_search_begins_anew_by_another_rule() -> None:
     assert found.status.search is not None
     assert found.status.search.rule is PublishedRule.HARD_AND_SOFT
     assert found.status.search.start_time == later(ROUND_SECONDS)
+
+
+def test_a_pod_leaves_though_the_nodes_of_pods_were_visited_less_than_those_it_may_go_to() -> None:
+    status = knowledge.observe(known(a=120), policy(hard=80), [measured("b", 110)])
+    status = status.model_copy(update={"search": searched(a=2, b=1, c=3)})
+    assert goals(one_round(status, view("a", "b"))) == ["c"]
+    assert goals(one_round(status, view("b"))) == ["a"]
 
 
 def test_states_are_by_the_limits_alone() -> None:
