@@ -36,6 +36,8 @@ ROUND_SECONDS: Final = 31.0
 """Seconds between rounds: the published pause of 30, and a second of work."""
 SEARCH_AGAIN: Final = timedelta(hours=24)
 """After how long the search for the minimum begins anew; by then what meters said of nodes is forgotten, too."""
+_MOST_VISITS: Final = 2**31 - 1
+"""As the API server takes them: with more, which only somebody else writes, no status could be written any more."""
 _GONE: Final = frozenset({Outcome.MOVED, Outcome.CONFIRMED, Outcome.DISAPPOINTED})
 """Outcomes of moves whose old pod has gone."""
 
@@ -113,7 +115,7 @@ def _search(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, no
 def _visited_once_more(search: Search, node: str) -> Search:
     known = {each.node: each for each in search.visited}
     before = known.get(node, VisitedNode(node=node, visits=0))
-    known[node] = before.model_copy(update={"visits": before.visits + 1})
+    known[node] = before.model_copy(update={"visits": min(before.visits + 1, _MOST_VISITS)})
     return search.model_copy(update={"visited": tuple(known.values())[:MAX_NODES]})
 
 
@@ -162,7 +164,8 @@ def _nodes(status: LatencyPolicyStatus, search: Search, view: View, free: list[s
             return Visited(name, visits=max(past.visits, 1), dropped=True)
         by_meter = said is not None and said.source is MeasurementSource.METER and said.state is not NodeState.UNKNOWN
         far = said.p50_microseconds if said is not None and by_meter else None
-        return Visited(name, far, pods[name], past.visits, past.left)
+        # A full status has no place for a node that a pod came to by itself: visited it is all the same.
+        return Visited(name, far, pods[name], max(past.visits, min(pods[name], 1)), past.left)
 
     return [node(name) for name in dict.fromkeys((*free, *pods, *visited)) if name in view.nodes]
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from berth.api.latencypolicy import (
+    MAX_NODES,
     LatencyPolicyStatus,
     NodeState,
     Objective,
@@ -153,6 +154,23 @@ def test_a_pod_leaves_though_the_nodes_of_pods_were_visited_less_than_those_it_m
     status = status.model_copy(update={"search": searched(a=2, b=1, c=3)})
     assert goals(one_round(status, view("a", "b"))) == ["c"]
     assert goals(one_round(status, view("b"))) == ["a"]
+
+
+def test_a_search_ends_though_no_place_is_left_to_remember_that_a_node_with_a_pod_was_visited() -> None:
+    others = [f"n{at}" for at in range(MAX_NODES)]
+    status = knowledge.observe(LatencyPolicyStatus(), policy(), [measured("a", 20), measured("n0", 60)])
+    search = searched(PublishedRule.MINIMUM, **dict.fromkeys(others, 1))
+    there = View((Pod("p0", "a"),), 1, ("a", *others), ("a", *others))
+    found = one_round(status.model_copy(update={"search": search}), there, objective=Objective.MINIMUM)
+    assert (goals(found), found.wish) == ([], None)
+
+
+def test_visits_that_somebody_wrote_are_counted_no_further_than_the_api_server_takes_them() -> None:
+    most = 2**31 - 1
+    status = known(a=120).model_copy(update={"search": searched(a=1, b=most, c=most)})
+    found = one_round(status, view("a")).status.search
+    assert found is not None
+    assert {each.node: each.visits for each in found.visited} == {"a": 1, "b": most, "c": most}
 
 
 def test_states_are_by_the_limits_alone() -> None:
