@@ -108,9 +108,10 @@ class ProbeRange:
 def _canonical(text: str) -> str:
     """An address as it is compared; what is none, as `None`, is equal to no address."""
     try:
-        return str(ip_address(text))
+        found = ip_address(text)
     except ValueError:
         return ""
+    return str(found.ipv4_mapped or found) if isinstance(found, IPv6Address) else str(found)
 
 
 def _network(text: str) -> Network | None:

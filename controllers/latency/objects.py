@@ -133,21 +133,42 @@ class ServiceAddresses(Struct):
     external_ips: list[str] = msgspec.field(default_factory=list, name="externalIPs")
 
 
+class LoadBalancerIngress(Struct):
+    """corev1.LoadBalancerIngress; without an address it has a name."""
+
+    ip: str = ""
+
+
+class LoadBalancerStatus(Struct):
+    """corev1.LoadBalancerStatus."""
+
+    ingress: list[LoadBalancerIngress] = msgspec.field(default_factory=list)
+
+
+class ServiceStatus(Struct):
+    """corev1.ServiceStatus: where its load balancer is reached, which nodes answer themselves with some."""
+
+    load_balancer: LoadBalancerStatus = msgspec.field(default_factory=LoadBalancerStatus)
+
+
 class AddressedService(Struct):
     """corev1.Service, with its addresses."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: ServiceAddresses = msgspec.field(default_factory=ServiceAddresses)
+    status: ServiceStatus = msgspec.field(default_factory=ServiceStatus)
 
     def __post_init__(self) -> None:
         """Let go of what nobody looks at, and of labels and annotations that are too many."""
         self.metadata = self.metadata.bounded()
         self.spec.external_ips = self.spec.external_ips[:_MOST_EXTERNAL]
+        self.status.load_balancer.ingress = self.status.load_balancer.ingress[:_MOST_EXTERNAL]
 
     @property
     def addresses(self) -> tuple[str, ...]:
         """Its addresses; one without any states ``None``, which is no address."""
-        return *self.spec.cluster_ips, *self.spec.external_ips
+        balanced = (each.ip for each in self.status.load_balancer.ingress if each.ip)
+        return *self.spec.cluster_ips, *self.spec.external_ips, *balanced
 
 
 class NodeAddress(Struct):

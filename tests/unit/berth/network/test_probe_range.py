@@ -28,6 +28,14 @@ def test_an_address_is_the_clusters_while_anything_has_it(asked: str) -> None:
     assert made.refusal("10.77.0.6") == "an address of the cluster"
 
 
+def test_an_ipv4_address_that_is_stated_as_ipv6_is_the_clusters_in_either_form() -> None:
+    made = ProbeRange(())
+    made.addresses((), ["::ffff:198.51.100.1"])
+    assert {made.refusal(each) for each in ("198.51.100.1", "::ffff:c633:6401")} == {"an address of the cluster"}
+    made.addresses(["::ffff:198.51.100.1"], ())
+    assert made.refusal("198.51.100.1") is None
+
+
 @pytest.fixture
 def allowed() -> ProbeRange:
     made = ProbeRange(networks_of("10.96.0.0/12, fd01::/108"))

@@ -73,7 +73,27 @@ def test_addresses_of_pods(labels: dict[str, str], phase: str, addresses: tuple[
     assert addresses_of(None) == ()
 
 
-def test_addresses_of_services() -> None:
-    body = {"metadata": {"name": "s"}, "spec": {"clusterIPs": ["10.96.0.7"], "externalIPs": ["198.51.100.1"]}}
-    found = msgspec.json.decode(msgspec.json.encode(body), type=AddressedService)
-    assert found.addresses == ("10.96.0.7", "198.51.100.1")
+@pytest.mark.parametrize(
+    ("body", "addresses"),
+    [
+        pytest.param({"spec": {"clusterIPs": ["10.96.0.7", "fd01::7"]}}, ("10.96.0.7", "fd01::7"), id="two kinds"),
+        pytest.param({"spec": {"clusterIPs": ["None"]}}, ("None",), id="headless"),
+        pytest.param({"spec": {"externalName": "example.com"}}, (), id="a name"),
+        pytest.param(
+            {"spec": {"clusterIPs": ["10.96.0.7"], "externalIPs": ["198.51.100.1"]}},
+            ("10.96.0.7", "198.51.100.1"),
+            id="external",
+        ),
+        pytest.param(
+            {
+                "spec": {"clusterIPs": ["10.96.0.7"]},
+                "status": {"loadBalancer": {"ingress": [{"ip": "198.51.100.2"}, {"hostname": "lb.example"}]}},
+            },
+            ("10.96.0.7", "198.51.100.2"),
+            id="of a load balancer",
+        ),
+        pytest.param({"spec": {}, "status": {"loadBalancer": {}}}, (), id="a load balancer to come"),
+    ],
+)
+def test_addresses_of_services(body: dict[str, Any], addresses: tuple[str, ...]) -> None:
+    assert read(AddressedService, {"metadata": {"name": "s"}} | body).addresses == addresses
