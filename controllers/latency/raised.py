@@ -141,18 +141,22 @@ class Raised:
         The API server refuses such a change while a pod moves, unless its definition of the kind is an older one.
         """
         surge, deployment = policy.status.surge, self._workloads.deployment(target_of(policy))
-        if surge is None or (deployment is not None and not is_of_another(surge, deployment.metadata.uid)):
+        if deployment is not None and not is_of_another(surge, deployment.metadata.uid):
             return True
-        former = self._workloads.with_uid(policy.metadata.namespace, surge.deployment)
-        return former is None or await self.let_down(key, policy, former)
+        return await self.let_down(key, policy)
 
-    async def let_down(self, key: str, policy: LatencyPolicy, deployment: Deployment) -> bool:
+    async def let_down(self, key: str, policy: LatencyPolicy) -> bool:
         """Set back what a policy raised that is gone or retargeted; returns False if that has to be tried again."""
         surge = policy.status.surge
-        if surge is None or is_of_another(surge, deployment.metadata.uid):
+        if surge is None:
             return True
-        write = let_down(surge, self._scaler.replicas(deployment))
-        if write is None:
+        deployment = (
+            self._workloads.with_uid(policy.metadata.namespace, surge.deployment)
+            if surge.deployment is not None
+            else self._workloads.deployment(target_of(policy))
+        )
+        write = let_down(surge, self._scaler.replicas(deployment)) if deployment is not None else None
+        if deployment is None or write is None:
             return True
         # Of a pod that was just evicted the ReplicaSet may not know, and delete another.
         recent = self._evictions.since(key) < SETTLED_AFTER.total_seconds()

@@ -326,8 +326,7 @@ class Reconciler:
     async def _gone(self, key: str) -> bool:
         """A policy is gone: what it raised is let down again; returns False if that has to be tried again."""
         policy = self._policies.last(key)
-        deployment = self._workloads.deployment(target_of(policy)) if policy is not None else None
-        if policy is not None and deployment is not None and not await self._raised.let_down(key, policy, deployment):
+        if policy is not None and not await self._raised.let_down(key, policy):
             return False
         self._policies.forget(key)
         self._observations.forget(key)

@@ -41,7 +41,7 @@ class Workloads:
         """Return a Deployment by its name as `owner_key` has it."""
         return self._deployments.get(target)
 
-    def with_uid(self, namespace: str, uid: str | None) -> Deployment | None:
+    def with_uid(self, namespace: str, uid: str) -> Deployment | None:
         """Return a Deployment of a namespace by its uid."""
         there = (each for each in self._deployments.values() if each.metadata.uid == uid)
         return next((each for each in there if each.metadata.namespace == namespace), None)

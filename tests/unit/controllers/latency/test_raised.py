@@ -168,3 +168,20 @@ async def test_what_is_raised_of_a_former_deployment_is_remembered_until_it_is_l
     await one_pass(stand)
     assert [kind for kind, _ in stand.writes] == ["scale"]
     assert CONFLICT_DELAY in stand.queue.delays
+
+
+@pytest.mark.parametrize("target", ["other", "missing"])
+async def test_what_is_raised_of_a_former_deployment_is_let_down_though_the_policy_is_gone_before(
+    stand: Stand, target: str
+) -> None:
+    status = moving(seen=True)
+    status["surge"]["deployment"] = running(2).metadata.uid
+    stand.wants(status, targetRef={"name": target}, hardMaxLatency=80)
+    stand.workloads.deployment_changed(running(1), running(2))
+    other = running(2)
+    other.metadata.name, other.metadata.uid = "other", "e"
+    stand.workloads.deployment_changed(None, other)
+    stand.policies.remove(KEY)
+    assert not await stand.reconciler.reconcile(KEY)
+    assert [(kind, body["spec"]["replicas"]) for kind, body in stand.writes] == [("scale", 1)]
+    assert "deployments/web/" in stand.server.requests[0].path

@@ -167,4 +167,4 @@ def test_a_deployment_is_found_by_its_uid_in_its_namespace_alone() -> None:
     workloads.deployment_changed(None, found)
     assert workloads.with_uid("shop", "d") is found
     assert workloads.with_uid("elsewhere", "d") is None, "a status could name any"
-    assert workloads.with_uid("shop", None) is None
+    assert workloads.with_uid("shop", "e") is None
