@@ -82,7 +82,8 @@ def by_limits(status: LatencyPolicyStatus, spec: LatencyPolicySpec) -> LatencyPo
 
 def forget(status: LatencyPolicyStatus, now: datetime, there: Collection[str]) -> LatencyPolicyStatus:
     """Return the status without measurements that are too old, and without nodes that are not there any more."""
-    kept = [known for known in status.nodes if known.node in there]
+    names = frozenset(there)
+    kept = [known for known in status.nodes if known.node in names]
     nodes = tuple(_aged(known) if _is_old(known, now) else known for known in kept)
     nodes = tuple(known for known in nodes if known.time or known.rejections)
     return status if nodes == status.nodes else status.model_copy(update={"nodes": nodes})

@@ -8,7 +8,7 @@ workload yet. What is remembered between rounds is in the status.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -102,8 +102,9 @@ def _search(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, no
     over = search is not None and rule is PublishedRule.MINIMUM and now - search.start_time >= SEARCH_AGAIN
     if search is None or search.rule is not rule or over:
         search = Search(rule=rule, start_time=time, round_time=time)
-    known = {each.node: each for each in search.visited if each.node in view.nodes}
-    for node, pods in Counter(pod.node for pod in view.pods if pod.node in view.nodes).items():
+    there = set(view.nodes)
+    known = {each.node: each for each in search.visited if each.node in there}
+    for node, pods in Counter(pod.node for pod in view.pods if pod.node in there).items():
         if node not in known or not known[node].visits:
             known[node] = VisitedNode(node=node, visits=pods)
     for move in status.moves:
@@ -140,22 +141,22 @@ def _wishes(
         nodes[at] = nodes[at].reached()
 
 
-def _free(status: LatencyPolicyStatus, search: Search, view: View, now: datetime) -> list[str]:
+def _free(status: LatencyPolicyStatus, search: Search, view: View, now: datetime) -> dict[str, None]:
     """Nodes that a pod could go to, in order; a full status has no place for further ones."""
     known, visited = knowledge.by_name(status), {each.node for each in search.visited}
-    return [
+    return dict.fromkeys(
         name
         for name in view.candidates
         if not knowledge.is_rejected(known.get(name), now) and (name in visited or len(visited) < MAX_NODES)
-    ]
+    )
 
 
-def _nodes(status: LatencyPolicyStatus, search: Search, view: View, free: list[str]) -> list[Visited]:
+def _nodes(status: LatencyPolicyStatus, search: Search, view: View, free: Collection[str]) -> list[Visited]:
     """Nodes with pods, soon or now, those that a pod could go to, and those that were visited.
 
     One of these that takes no pod now counts as left: a search would never end on it.
     """
-    known, visited = knowledge.by_name(status), {each.node: each for each in search.visited}
+    known, visited, there = knowledge.by_name(status), {each.node: each for each in search.visited}, set(view.nodes)
     pods = Counter(pod.node for pod in without_moves(view, status).pods if pod.node)
 
     def node(name: str) -> Visited:
@@ -167,7 +168,7 @@ def _nodes(status: LatencyPolicyStatus, search: Search, view: View, free: list[s
         # A full status has no place for a node that a pod came to by itself: visited it is all the same.
         return Visited(name, far, pods[name], max(past.visits, min(pods[name], 1)), past.left)
 
-    return [node(name) for name in dict.fromkeys((*free, *pods, *visited)) if name in view.nodes]
+    return [node(name) for name in dict.fromkeys((*free, *pods, *visited)) if name in there]
 
 
 def _reason(rule: PublishedRule, here: NodeStatus, goal: Visited, nodes: list[Visited]) -> tuple[Reason, str]:

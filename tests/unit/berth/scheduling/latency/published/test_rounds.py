@@ -173,6 +173,38 @@ def test_visits_that_somebody_wrote_are_counted_no_further_than_the_api_server_t
     assert {each.node: each.visits for each in found.visited} == {"a": 1, "b": most, "c": most}
 
 
+class CountedName(str):
+    """Name of a node that counts how often it is compared with another."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedName.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize(
+    ("objective", "rule", "moves"),
+    [
+        pytest.param(Objective.CONSTRAINTS, PublishedRule.HARD, 8, id="all pods are beyond the limit"),
+        pytest.param(Objective.MINIMUM, PublishedRule.MINIMUM, 1, id="the farthest pod explores"),
+    ],
+)
+def test_a_round_compares_each_of_many_nodes_a_few_times(objective: Objective, rule: PublishedRule, moves: int) -> None:
+    names = tuple(CountedName(f"n{at}") for at in range(1000))
+    far = [measured(str(name), 120 + at) for at, name in enumerate(names[:8])]
+    status = knowledge.observe(LatencyPolicyStatus(), policy(hard=80), far)
+    status = status.model_copy(update={"search": searched(rule)})
+    there = View(tuple(Pod(f"p{at}", name) for at, name in enumerate(names[:8])), 8, names, names)
+    CountedName.compared = 0
+    found = one_round(status, there, objective=objective, max_concurrent=8)
+    assert len(goals(found)) == moves
+    assert CountedName.compared < 50 * len(names)
+
+
 def test_states_are_by_the_limits_alone() -> None:
     found = one_round(known(a=81), view("a"))
     assert [each.state for each in found.status.nodes] == [NodeState.INVALID]
