@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from berth.api.labels import LABEL_ZONE
 from berth.api.latencypolicy import Sharing
@@ -29,9 +29,10 @@ class Places:
             self._zones[name] = new.metadata.labels.get(LABEL_ZONE, "")
         return before != self._zones.get(name)
 
-    def addresses_changed(self, old: Iterable[str], new: Iterable[str]) -> None:
-        """Take in a change of the addresses of a pod or Service."""
-        self._range.addresses(old, new)
+    def addresses_changed(self, old: Collection[str], new: Collection[str]) -> None:
+        """Take in a change of the addresses of a pod or Service; most changes are of something else."""
+        if old != new:
+            self._range.addresses(old, new)
 
     def nodes(self) -> tuple[str, ...]:
         """Return the names of all nodes."""
