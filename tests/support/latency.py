@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -17,10 +17,12 @@ from berth.api.latencypolicy import (
 from berth.scheduling.latency import knowledge
 from berth.scheduling.latency.decision import Decision, decide
 from berth.scheduling.latency.situation import Create, Evict, Pod, Probe, Steer, View
+from berth.scheduling.latency.user_table import UserTable
 from berth.scheduling.latency.window import Measurement
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 METER, PROBE, ROUTER = MeasurementSource
+NODES = ("a", "b", "c", "d")
 
 
 def later(seconds: float) -> datetime:
@@ -41,6 +43,16 @@ def measured(
 ) -> Measurement:
     value = round(milliseconds * 1000)
     return Measurement(node, source, value, value, samples, later(at))
+
+
+def users_of(rows: Sequence[Sequence[float]], now: datetime = NOW) -> UserTable:
+    """Users u0, u1, ..., each of a network of its own, with milliseconds to each of `NODES`, as measured then."""
+    table = UserTable()
+    for at, row in enumerate(rows):
+        table.see(f"u{at}", f"r{at}", now)
+        seconds = (now - NOW).total_seconds()
+        table.observe(f"u{at}", [measured(node, far, seconds) for node, far in zip(NODES, row, strict=True)])
+    return table
 
 
 def known(node: str, milliseconds: float | None, state: NodeState = NodeState.UNKNOWN, samples: int = 15) -> NodeStatus:

@@ -186,9 +186,11 @@ def _is_nearer(found: Worth, reached: Worth, spec: LatencyPolicySpec) -> bool:
 def _step(plan: tuple[str, ...], spec: LatencyPolicySpec, view: View, costs: Costs) -> Wish | None:
     """The exchange of one pod that brings users most, of those that the plan asks for."""
     limit, number = Limits.of(spec).hard, {node: at for at, node in enumerate(view.nodes)}
-    nodes = [pod.node for pod in view.pods]
+    nodes, serving = [pod.node for pod in view.pods], [pod.node for pod in view.pods if pod.ready]
     targets = [node for node in plan if node not in nodes and node in view.candidates]
-    leaving = [pod for pod in view.pods if pod.movable and pod.node not in plan]
+    # A node of the plan needs one pod. While one waits for a node, that takes what the plan has without one.
+    spare = {node for node in serving if serving.count(node) > 1} if all(nodes) else set[str]()
+    leaving = [pod for pod in view.pods if pod.movable and (pod.node not in plan or pod.node in spare)]
     best: tuple[Worth, Wish] | None = None
     for pod in leaving:
         rest = [number[other.node] for other in view.pods if other is not pod and other.node in number]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -12,20 +12,10 @@ from berth.api.latencypolicy import MAX_PODS, LatencyPolicySpec, LatencyPolicySt
 from berth.scheduling.latency.per_user import Decision, decide
 from berth.scheduling.latency.situation import Create, Evict, Pod, View
 from berth.scheduling.latency.user_table import UserTable
-from tests.support.latency import NOW, again, later, measured, policy
+from tests.support.latency import NODES, NOW, again, later, measured, policy, users_of
 
 SPEC = policy(hard=40, users={"mode": "PerUser"})
-NODES = ("a", "b", "c", "d")
 EAST, WEST = [90, 90, 10, 30], [90, 90, 80, 12]
-
-
-def users_of(rows: list[list[float]], now: datetime = NOW) -> UserTable:
-    table = UserTable()
-    for at, row in enumerate(rows):
-        table.see(f"u{at}", f"r{at}", now)
-        seconds = (now - NOW).total_seconds()
-        table.observe(f"u{at}", [measured(node, far, seconds) for node, far in zip(NODES, row, strict=True)])
-    return table
 
 
 def view(*places: str) -> View:
@@ -381,20 +371,3 @@ def test_a_plan_is_no_longer_than_a_status_keeps(pods: int) -> None:
     status = decide(LatencyPolicyStatus(), SPEC, there, table, NOW).status
     assert again(status) == status
     assert len(status.plan) == (pods if pods <= MAX_PODS else 0)
-
-
-@pytest.mark.parametrize(
-    ("spec", "there"),
-    [
-        pytest.param(SPEC, view("d", "d", ""), id="another waits for a node"),
-        pytest.param(
-            policy(hard=40, users={"mode": "PerUser", "maxReplicas": 3}), view("d", "d"), id="more are to come"
-        ),
-    ],
-)
-def test_a_plan_has_no_node_twice_where_two_pods_share_one(spec: LatencyPolicySpec, there: View) -> None:
-    """The API server would refuse the status, and nothing would be done any more."""
-    pods = tuple(pod._replace(name=f"p{number}") for number, pod in enumerate(there.pods))
-    rows = [[10.0, 90.0, 90.0, 90.0], [90.0, 90.0, 90.0, 12.0]]
-    decision = decide(LatencyPolicyStatus(), spec, there._replace(pods=pods), users_of(rows), NOW)
-    assert sorted(decision.status.plan) == ["a", "d"]
