@@ -113,6 +113,45 @@ def test_pods_come_and_go_with_users_by_processes_that_are_killed_after_each_wri
             )
 
 
+def test_a_new_pod_that_is_taken_while_no_controller_runs_is_followed_by_another_on_its_node(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """Nobody says in between that one is awaited there again: placement sees by itself that none is there.
+
+    Where the other pod is would be nearer.
+    """
+    start = partial(
+        ControllerProcess.start, ["latency"], kubeconfig=cluster.kubeconfig, directory=tmp_path, arguments=ARGUMENTS
+    )
+    limits = {"hardMaxLatency": 80, "softMaxLatency": 30}
+    with LatencyStand(cluster, {"a": 120, "c": 20, "d": 25}) as stand:
+        stand.deploy(replicas=2)
+        stand.want(**limits, moves={"maxPerHour": 1})
+        with start() as process:
+            stand.wait_settled("a", "c")
+            stand.budget(maxUnavailable=0)
+            stand.want(**limits, moves={"maxPerHour": 2})
+            eventually(lambda: stand.outcomes()[1:], accept=["Evicting"].__eq__, timeout=150, what="a move that waits")
+            process.kill()
+        stand.places_pods = False
+        with ControllerProcess.start(
+            ["placement"], kubeconfig=cluster.kubeconfig, directory=tmp_path, arguments=["--no-leader-elect"]
+        ) as placement:
+            placement.wait_ready()
+            [new] = [name for name, pod in stand.stage.pods().items() if pod["spec"]["nodeName"].endswith("-d")]
+            stand.api.request("DELETE", f"/api/v1/namespaces/{stand.stage.name}/pods/{new}")
+            placed = eventually(
+                stand.places,
+                accept=lambda found: len(found) == 3 and "" not in found and new not in stand.stage.pods(),
+                what="another pod",
+            )
+            assert placed == ["a", "c", "d"]
+            stand.api.request("DELETE", f"/apis/policy/v1/namespaces/{stand.stage.name}/poddisruptionbudgets/web")
+            with start():
+                stand.wait_settled("c", "d")
+        assert len(stand.outcomes()) == 2
+
+
 @pytest.mark.parametrize("replaced", [pytest.param(False, id="deleted"), pytest.param(True, id="replaced by another")])
 def test_what_a_policy_raised_is_let_down_when_it_goes_although_the_deployment_has_just_changed(
     cluster: LocalCluster, tmp_path: Path, replaced: bool

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from berth.api.errors import InvalidObjectError
-from berth.api.latencypolicy import API_VERSION, KIND, LatencyPolicy, LatencyPolicyStatus, Outcome
+from berth.api.latencypolicy import API_VERSION, KIND, LatencyPolicy, LatencyPolicyStatus
 from berth.kube.meta import object_key
 from berth.kube.objects import CustomObject
 from berth.kube.owners import owner_key
+from berth.scheduling.latency.moves import open_moves
 
 UNIT: Final = 100
 """Microseconds of round trip that cost 1, as for measured network costs."""
@@ -21,7 +22,9 @@ class UserLatency(NamedTuple):
     costs: Mapping[str, float]
     """cost by node, of those that are measured"""
     targets: frozenset[str]
-    """nodes that a pod is awaited on, or would be right on by the plan for many users; empty: none"""
+    """nodes that moves which go on have a new pod on, or await one"""
+    plan: frozenset[str] = frozenset()
+    """nodes that a pod would be right on by the plan for many users, once those of moves are there"""
 
 
 class UserLatencyTable:
@@ -73,6 +76,6 @@ class UserLatencyTable:
 
 def _read(status: LatencyPolicyStatus) -> UserLatency:
     costs = {known.node: known.p50_microseconds / UNIT for known in status.nodes if known.p50_microseconds is not None}
-    moving = frozenset(move.target_node for move in status.moves if move.outcome is Outcome.CREATING)
-    # The pod of a move is told from others by its node, so those of a plan wait until it is there.
-    return UserLatency(costs, moving or frozenset(status.plan))
+    # Also where the new pod had come: somebody may take it away, and the next comes before the status says so.
+    moving = frozenset(move.target_node for move in open_moves(status))
+    return UserLatency(costs, moving, frozenset(status.plan))

@@ -7,6 +7,7 @@ asked for. A node that nobody has measured costs as much as the dearest that is.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
@@ -46,9 +47,9 @@ class UserLatency(CostPlugin):
         known = table.of(owner_of(cycle.pod.pod)) if len(table) else None
         if known is None:
             return None
-        index = cycle.cluster.node_index
         costs: Floats
-        awaited = [index[node] for node in known.targets if node in index and not _is_there(cycle, node)]
+        # The pod of a move is told from others by its node, so those of a plan wait until it is there.
+        awaited = _without_pod(cycle, known.targets) or _without_pod(cycle, known.plan)
         if awaited:
             costs = np.full(cycle.cluster.size, ELSEWHERE)
             costs[awaited] = 0.0
@@ -56,10 +57,17 @@ class UserLatency(CostPlugin):
         if not known.costs:
             return None
         costs = np.full(cycle.cluster.size, max(known.costs.values()))
+        index = cycle.cluster.node_index
         for node, cost in known.costs.items():
             if node in index:
                 costs[index[node]] = cost
         return costs
+
+
+def _without_pod(cycle: CycleState, nodes: Collection[str]) -> list[int]:
+    """Those of some nodes without a pod of the workload, by index."""
+    index = cycle.cluster.node_index
+    return [index[node] for node in nodes if node in index and not _is_there(cycle, node)]
 
 
 def _is_there(cycle: CycleState, node: str) -> bool:

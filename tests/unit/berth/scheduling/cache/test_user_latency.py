@@ -37,11 +37,14 @@ def move(target: str, outcome: str) -> dict[str, Any]:
         pytest.param({}, UserLatency({}, frozenset()), id="nothing"),
         pytest.param(near("a"), UserLatency({"a": 50.0}, frozenset()), id="a-round-trip-of-5-ms-costs-50"),
         pytest.param({"nodes": [{"node": "a", "time": TIME}]}, UserLatency({}, frozenset()), id="not-measured"),
-        pytest.param({"plan": ["a", "b"]}, UserLatency({}, frozenset("ab")), id="planned"),
+        pytest.param({"plan": ["a", "b"]}, UserLatency({}, frozenset(), frozenset("ab")), id="planned"),
         pytest.param({"moves": [move("a", "Creating")]}, UserLatency({}, frozenset("a")), id="awaited"),
-        pytest.param({"moves": [move("a", "Evicting")]}, UserLatency({}, frozenset()), id="has-come"),
+        pytest.param({"moves": [move("a", "Evicting")]}, UserLatency({}, frozenset("a")), id="has-come"),
+        pytest.param({"moves": [move("a", "Moved")]}, UserLatency({}, frozenset()), id="has-ended"),
         pytest.param(
-            {"moves": [move("a", "Creating")], "plan": ["b"]}, UserLatency({}, frozenset("a")), id="awaited-first"
+            {"moves": [move("a", "Creating")], "plan": ["b"]},
+            UserLatency({}, frozenset("a"), frozenset("b")),
+            id="both",
         ),
     ],
 )

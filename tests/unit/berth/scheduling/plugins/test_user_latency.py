@@ -48,7 +48,8 @@ def lab(*policies: CustomObject, **weights: float) -> Lab:
         pytest.param([policy({"b": 20})], "a", id="all others count as far as that: room decides"),
         pytest.param([policy({"a": 90, "c": 30})], "c", id="one is not known"),
         pytest.param([policy({"b": 20}, awaited="c")], "c", id="awaited"),
-        pytest.param([policy({"a": 90, "b": 20}, awaited="c", outcome="Evicting")], "b", id="no longer awaited"),
+        pytest.param([policy({"a": 90, "b": 20}, awaited="c", outcome="Evicting")], "c", id="had come, and was taken"),
+        pytest.param([policy({"a": 90, "b": 20}, awaited="c", outcome="Moved")], "b", id="no longer awaited"),
         pytest.param([policy({"b": 20}, plan="c")], "c", id="planned for many users"),
         pytest.param([policy({"a": 20}, plan="c", awaited="b")], "b", id="planned, while one moves elsewhere"),
         pytest.param([policy({"b": 20}, awaited="gone")], "a", id="awaited where nothing is"),
@@ -65,6 +66,14 @@ def test_where_one_more_pod_goes(policies: list[CustomObject], node: str) -> Non
 def test_where_the_pod_that_was_awaited_has_come_no_further_one_is_drawn() -> None:
     made = Lab([zoned("a"), zoned("b", cpu="64"), zoned("c")])
     assert made.cache.state.user_latency.update(policy({"a": 20, "b": 90, "c": 90}, awaited="b c")) is None
+    pods = [of_web(lone(f"p{number}", cpu="1")) for number in range(3)]
+    decisions = [decision for pod in pods for decision in made.place_alone(pod).decisions]
+    assert [decision.node for decision in decisions] == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize("outcome", ["Creating", "Evicting"])
+def test_where_a_plan_has_no_pod_one_comes_once_that_of_a_move_is_there(outcome: str) -> None:
+    made = lab(policy({"a": 20, "b": 90, "c": 90}, awaited="b", outcome=outcome, plan="b c"))
     pods = [of_web(lone(f"p{number}", cpu="1")) for number in range(3)]
     decisions = [decision for pod in pods for decision in made.place_alone(pod).decisions]
     assert [decision.node for decision in decisions] == ["b", "c", "a"]
