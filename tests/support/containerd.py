@@ -20,11 +20,11 @@ from hack.localcluster.paths import tools_cache
 from tests.support.running_runtime import RunningRuntime
 
 
-def configuration(directory: Path, driver: Driver) -> str:
-    """Configuration of a containerd that has everything below a directory."""
+def configuration(directory: Path, driver: Driver, kept: Path) -> str:
+    """Configuration of a containerd that has everything below a directory, but for what outlives a boot."""
     return f"""\
 version = 2
-root = "{directory}/root"
+root = "{kept}"
 state = "{directory}/state"
 oom_score = 0
 [grpc]
@@ -45,21 +45,11 @@ oom_score = 0
 @contextmanager
 def containerd(directory: Path, driver: Driver = Driver.CGROUPFS) -> Iterator[RunningRuntime]:
     """A containerd with the image of a container that does nothing; all of it is gone afterwards."""
-    problem = packages.problem(directory)
-    pause = sorted(tools_cache().glob("*/pause"))
-    if problem or not pause:
-        pytest.skip(problem or "no image for containers: run hack/cluster build pause")
     root = f"berth-test-{os.getpid()}-{directory.name}"[:60]
     running = RunningRuntime(directory, root, driver=driver)
-    (directory / "config.toml").write_text(configuration(directory, driver))
-    environment = {**os.environ, "PATH": packages.search_path(), processes.MARK: str(directory)}
-    cgroups.create(root)
-    command = [str(packages.locate("containerd")), "--config", str(directory / "config.toml")]
-    with (directory / "log").open("wb") as log:
-        daemon = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    running.pid = daemon.pid
+    daemon = launch(running)
     try:
-        _import(running, pause[-1])
+        give_image(running)
         yield running
         asyncio.run(running.end_all())
     finally:
@@ -70,11 +60,35 @@ def containerd(directory: Path, driver: Driver = Driver.CGROUPFS) -> Iterator[Ru
             os.kill(pid, 9)
 
 
-def _import(running: RunningRuntime, program: Path) -> None:
+def launch(running: RunningRuntime, kept: Path | None = None) -> subprocess.Popen[bytes]:
+    """Start the daemon, which does not serve yet; what outlives a boot may be elsewhere than the rest.
+
+    Skips the test where it cannot run, and says why.
+    """
+    directory = running.directory
+    problem = packages.problem(directory)
+    if problem or not _pause():
+        pytest.skip(problem or "no image for containers: run hack/cluster build pause")
+    (directory / "config.toml").write_text(configuration(directory, running.driver, kept or directory / "root"))
+    environment = {**os.environ, "PATH": packages.search_path(), processes.MARK: str(directory)}
+    cgroups.create(running.root)
+    command = [str(packages.locate("containerd")), "--config", str(directory / "config.toml")]
+    with (directory / "log").open("wb") as log:
+        daemon = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    running.pid = daemon.pid
+    return daemon
+
+
+def give_image(running: RunningRuntime) -> None:
+    """Have it take the image of a container that does nothing, as soon as it serves."""
     archive = running.directory / "pause.tar"
-    images.write_pause(archive, program)
+    images.write_pause(archive, _pause()[-1])
     command = [str(packages.locate("ctr")), f"--address={running.socket}", "--namespace=k8s.io"]
     deadline = time.monotonic() + 60
     while subprocess.run([*command, "images", "import", str(archive)], capture_output=True, check=False).returncode:
         assert time.monotonic() < deadline, running.log()
         time.sleep(0.1)
+
+
+def _pause() -> list[Path]:
+    return sorted(tools_cache().glob("*/pause"))

@@ -23,7 +23,12 @@ MESSAGES = Messages(
         "NamespaceOption": {"network": (1, "int32"), "pid": (2, "int32"), "ipc": (3, "int32")},
         "SandboxSecurityContext": {"namespace_options": (1, "NamespaceOption")},
         "LinuxPodSandboxConfig": {"cgroup_parent": (1, "string"), "security_context": (2, "SandboxSecurityContext")},
-        "PodSandboxMetadata": {"name": (1, "string"), "uid": (2, "string"), "namespace": (3, "string")},
+        "PodSandboxMetadata": {
+            "name": (1, "string"),
+            "uid": (2, "string"),
+            "namespace": (3, "string"),
+            "attempt": (4, "uint32"),
+        },
         "PodSandboxConfig": {
             "metadata": (1, "PodSandboxMetadata"),
             "log_directory": (3, "string"),
@@ -52,6 +57,8 @@ MESSAGES = Messages(
         },
         "CreateContainerResponse": {"container_id": (1, "string")},
         "ContainerRef": {"container_id": (1, "string")},
+        "ListedContainer": {"id": (1, "string")},
+        "ListedContainers": {"containers": (1, "ListedContainer list")},
         "PullImageRequest": {"image": (1, "ImageSpec")},
         "Empty": {},
     }
@@ -79,11 +86,17 @@ class RunningRuntime:
         """Where it listens; CRI-O in a directory of its own, as it lets only such a one be mounted privately."""
         return self.directory.joinpath(*(["s"] if self.kind is Runtime.CRIO else []), "c.sock")
 
-    async def start(self, uid: str, name: str = "main", *, shares: int = 512, quota: int = 50_000) -> str:
-        """Start a container of the pod `uid`, burstable, and return its ID."""
+    async def start(
+        self, uid: str, name: str = "main", *, shares: int = 512, quota: int = 50_000, attempt: int = 0
+    ) -> str:
+        """Start a container of the pod `uid`, burstable, and return its ID.
+
+        The attempt counts those of the same pod and name that were there before, as the kubelet does.
+        """
         if uid not in self.sandboxes:
             config = MESSAGES("PodSandboxConfig")(log_directory=str(self.directory / "logs"))
             config.metadata.name, config.metadata.uid, config.metadata.namespace = f"pod-{uid}", uid, "default"
+            config.metadata.attempt = attempt
             config.labels[LABEL_POD_UID] = uid
             config.linux.cgroup_parent = self._parent(uid)
             namespaces = config.linux.security_context.namespace_options
@@ -94,7 +107,7 @@ class RunningRuntime:
         sandbox, config = self.sandboxes[uid]
         request = MESSAGES("CreateContainerRequest")(pod_sandbox_id=sandbox, sandbox_config=config)
         wanted = request.config
-        wanted.metadata.name, wanted.log_path = name, f"{name}.log"
+        wanted.metadata.name, wanted.metadata.attempt, wanted.log_path = name, attempt, f"{name}.log"
         wanted.image.image = wanted.image.user_specified_image = PAUSE_IMAGE
         wanted.labels[LABEL_POD_UID], wanted.labels[LABEL_CONTAINER] = uid, name
         resources = wanted.linux.resources
@@ -110,6 +123,11 @@ class RunningRuntime:
         sandbox, _ = self.sandboxes.pop(uid)
         for method in ("StopPodSandbox", "RemovePodSandbox"):
             await self.call(method, MESSAGES("PodSandboxRef")(pod_sandbox_id=sandbox), "Empty")
+
+    async def all_containers(self) -> frozenset[str]:
+        """Return the IDs of all containers, and so of those that have ended."""
+        answer = await self.call("ListContainers", MESSAGES("Empty")(), "ListedContainers")
+        return frozenset(each.id for each in answer.containers)
 
     def pod(self, uid: str) -> PurePosixPath:
         """Where the cgroup of a pod is below a hierarchy."""
