@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hack.localcluster import debian, tools
+from hack.localcluster.errors import ClusterError
 from hack.localcluster.kubelets import packages
 
 CRIO: Final = tools.Tool(
@@ -22,6 +23,10 @@ PACKAGES: Final = {"conmon": "conmon", "runc": "runc"}
 """Programs that it starts, and Debian's package that has each."""
 PINNS: Final = Path(__file__).with_name("pinns.sh")
 """What makes the namespaces of pods."""
+_MISSING: Final = """\
+{error}
+CRI-O, which tests of pinning need, could not be built: have GOPROXY name a proxy that has github.com/cri-o/cri-o and \
+the other modules of {module}/go.mod, or copy the program from a machine where 'make crio' has built it, as {program}"""
 
 
 class Programs(NamedTuple):
@@ -51,7 +56,11 @@ def ensure(*, report: Callable[[str], None]) -> Programs | None:
     Raises:
         ClusterError: the build fails, or apt-get or dpkg-deb does.
     """
-    tools.ensure_apart(CRIO, report=report)
+    try:
+        tools.ensure_apart(CRIO, report=report)
+    except ClusterError as error:
+        text = _MISSING.format(error=error, module=CRIO.module, program=tools.apart(CRIO))
+        raise ClusterError(text) from error
     missing = [package for program, package in PACKAGES.items() if packages.locate(program) is None]
     if missing and shutil.which("apt-get") is not None:
         report(f"unpacking {', '.join(missing)} into {packages.unpacked()}")

@@ -75,11 +75,14 @@ def configuration(running: RunningRuntime, found: Programs, network: Path) -> st
 
 
 def require_crio(directory: Path) -> Path:
-    """Skip the test where CRI-O cannot run, and say why; the program of containers that do nothing."""
+    """Skip the test where CRI-O cannot run, and say why; the program of containers that do nothing.
+
+    CRI-O is built if it is not there, or is waited for where it is being built: ``make test`` does so beside tests.
+    """
     problem = packages.problem(directory)
     pause = sorted(tools_cache().glob("*/pause"))
-    if problem or not pause or programs.locate() is None:
-        pytest.skip(problem or "no CRI-O, or no image for containers: run make tools crio")
+    if problem or not pause or programs.ensure(report=print) is None:
+        pytest.skip(problem or "no packages of CRI-O, or no image for containers: run make tools crio")
     return pause[-1]
 
 

@@ -68,3 +68,28 @@ def test_what_failed_is_shown_after_everything_else(tmp_path: Path) -> None:
     assert run.returncode != 0
     assert run.stdout.splitlines()[-2:] == ["end to end passed", "failed: tests/unit/test_it.py::test_one"]
     assert _make_test(tmp_path, FAILS).stdout.count("failed: ") == 1, "what was told the last time was shown again"
+
+
+CRIO = """#!/bin/sh
+case "$*" in
+  *hack.crio*)
+    timeout 10 sh -c 'until [ -e "$0" ]; do sleep 0.05; done' "${{0%/*}}/began" || exit 3
+    echo 'error: no CRI-O'; {built} ;;
+  *tests/e2e*) {end_to_end} ;;
+  *tests/unit*) touch "${{0%/*}}/began" ;;
+  *tests/integration*) test -e "${{0%/*}}/built" && echo 'with CRI-O' || echo 'without' ;;
+esac
+"""
+"""One that is built only once unit tests have begun."""
+
+
+def test_crio_is_built_beside_unit_tests_and_awaited_by_the_others(tmp_path: Path) -> None:
+    run = _make_test(tmp_path, CRIO.format(built='touch "${0%/*}/built"', end_to_end="true"))
+    assert (run.returncode, run.stdout.splitlines()[-1]) == (0, "with CRI-O")
+
+
+def test_without_crio_the_tests_end_and_it_is_told_last_why(tmp_path: Path) -> None:
+    run = _make_test(tmp_path, CRIO.format(built="exit 1", end_to_end="echo begun; exec sleep 300"))
+    assert run.returncode != 0
+    assert run.stdout.splitlines()[-1] == "error: no CRI-O"
+    assert "without" not in run.stdout, "tests that need it were run"
