@@ -35,9 +35,10 @@ class ExcessTable:
         pairs = numbers[:, None], numbers
         found = self._known[pairs]
         if np.isnan(found).any():
-            by_number = dict(zip(numbers.tolist(), pods, strict=True))
-            for pair in {(int(numbers[row]), int(numbers[column])) for row, column in np.argwhere(np.isnan(found))}:
-                self._known[pair] = self._model.excess(by_number[pair[0]], by_number[pair[1]])
+            by_number = dict(zip(numbers.tolist(), pods, strict=True))  # there are many pods of few workloads
+            distinct = np.array(list(by_number))
+            for pair in distinct[np.argwhere(np.isnan(self._known[distinct[:, None], distinct]))].tolist():
+                self._known[tuple(pair)] = self._model.excess(by_number[pair[0]], by_number[pair[1]])
             found = self._known[pairs]
         return found
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,3 +56,27 @@ def test_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     many = [Workload(f"w{number}", letters[0]) for number in range(70)]
     assert table.among(many).shape == (70, 70)
     assert len(table._known) == 70
+
+
+def steps(run: Callable[[], object]) -> int:
+    """How many instructions of Python it takes."""
+    count, before = 0, sys.gettrace()
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_many_pods_of_few_workloads_are_not_looked_at_in_pairs() -> None:
+    letters = list(InterferenceClass)
+    pods = [Workload("", letters[number % 2]) for number in range(200)]
+    assert steps(lambda: ExcessTable(SlowdownModel()).among(pods)) < 100 * len(pods) < len(pods) ** 2
