@@ -49,8 +49,8 @@ def loads(pods: int, room: int, sockets: int) -> Floats:
     counts = np.arange(pods + 1)
     mean = pods / sockets
     # A number by chance for each socket, and of these only what adds up: any mean will do, and this one loses least.
-    ratios = np.where(counts > 0, mean / np.maximum(1, counts), 1.0)
-    one = np.where(counts <= room, np.cumprod(ratios), 0.0)
+    logs = np.cumsum(np.append(0.0, np.log(mean / counts[1:])))
+    one = np.where(counts <= room, np.exp(logs - logs.max()), 0.0)
     one /= one.sum()
     others = (counts == 0).astype(np.float64)
     for _ in range(sockets - 1):

@@ -71,6 +71,20 @@ def test_with_room_for_all_two_meet_on_each_socket_as_often(pods: int, sockets: 
     assert alone(pods, pods, sockets) == pytest.approx((1 - 1 / sockets) ** (pods - 1))
 
 
+@pytest.mark.parametrize(
+    ("pods", "sockets", "room"),
+    [
+        pytest.param(1000, 1, 1000, id="one socket"),
+        pytest.param(2000, 2, 2000, id="two"),
+        pytest.param(2000, 2, 1000, id="two that are full"),
+        pytest.param(3000, 4, 800, id="four with little room"),
+    ],
+)
+def test_there_may_be_any_number_of_pods(pods: int, sockets: int, room: int) -> None:
+    assert loads(pods, room, sockets) @ np.arange(pods + 1) == pytest.approx(pods / sockets)
+    assert 0.9 / sockets < together(pods, room, sockets) <= 1
+
+
 @pytest.mark.parametrize("sockets", [1, 2, 4, 8])
 @pytest.mark.parametrize("pod", [A, B, C, D], ids=["A", "B", "C", "D"])
 def test_of_many_it_goes_on_as_of_few(pod: Workload, sockets: int) -> None:
