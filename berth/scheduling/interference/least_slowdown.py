@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -224,13 +225,16 @@ class LeastSlowdown:
             sizes: what each takes.
             capacities: what each socket has, in the same unit; none: nobody knows, and there is one.
         """
-        room = room_for(sizes, capacities)
-        seats, more = (len(pods), min(room, len(pods)), max(1, len(capacities))), room > 1
+        seats = len(pods), min(room_for(sizes, capacities), len(pods)), max(1, len(capacities))
         if len(pods) <= EXACT_PODS:
-            (by_set,) = self._costs_of_sets(pods, [0] * len(pods), [1], (), (), more=more)
-            return expected_cost(by_set, *seats)
-        lone = self._prices_alone(pods, [Need()] * len(pods), 1).sum() if more else 0.0
-        return expected_harm(self._table.among(pods), together(*seats)) + alone(*seats) * float(lone)
+            (by_set,) = self._costs_of_sets(pods, [0] * len(pods), [1], (), (), more=False)
+            found = expected_cost(by_set, *seats)
+        else:
+            found = expected_harm(self._table.among(pods), together(*seats))
+        lone = [pod for pod, size in zip(pods, sizes, strict=True) if size < max(capacities, default=inf)]
+        if lone:
+            found += alone(*seats) * float(self._prices_alone(lone, [Need()] * len(lone), 1).sum())
+        return found
 
     def _costs_of_sets(
         self,
