@@ -56,8 +56,7 @@ def containerd(directory: Path, driver: Driver = Driver.CGROUPFS) -> Iterator[Ru
         daemon.terminate()
         daemon.wait()
         cgroups.delete(root)
-        for pid in processes.marked(str(directory)):
-            os.kill(pid, 9)
+        processes.kill_marked(str(directory))
 
 
 def launch(running: RunningRuntime, kept: Path | None = None) -> subprocess.Popen[bytes]:

@@ -17,7 +17,7 @@ from agents.node.pinning.cgroup_paths import Driver, Runtime
 from hack.crio import programs
 from hack.crio.programs import Programs
 from hack.localcluster import processes
-from hack.localcluster.kubelets import cgroups, images, packages
+from hack.localcluster.kubelets import cgroups, images, packages, remains
 from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
 from hack.localcluster.paths import tools_cache
 from tests.support.running_runtime import MESSAGES, RunningRuntime
@@ -105,10 +105,9 @@ def crio(directory: Path, driver: Driver = Driver.CGROUPFS) -> Iterator[RunningR
 
 def clean(directory: Path) -> None:
     """End what containers have left, and unmount what is below a directory."""
-    for pid in processes.marked(str(directory)):
-        os.kill(pid, 9)
-    for mount in _mounts_below(directory):
-        subprocess.run(["umount", "--lazy", mount], check=True)
+    processes.kill_marked(str(directory))
+    for mount in remains.mounts_below(directory, remains.MOUNTS.read_text()):
+        remains.unmount(mount)
 
 
 def runc(program: Path) -> str:
@@ -157,9 +156,3 @@ async def pull(running: RunningRuntime, image: str) -> None:
     request = MESSAGES("PullImageRequest")()
     request.image.image = image
     await running.call("PullImage", request, "Empty", service=_IMAGES)
-
-
-def _mounts_below(directory: Path) -> list[str]:
-    """Where something is mounted, the innermost first."""
-    lines = Path("/proc/self/mounts").read_text().splitlines()
-    return sorted((place for line in lines if (place := line.split()[1]).startswith(f"{directory}/")), reverse=True)
