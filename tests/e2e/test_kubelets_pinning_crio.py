@@ -28,7 +28,7 @@ from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
 from hack.localcluster.kubelets.network import enter
 from tests.support.crio import clean, pull, require_crio, started
 from tests.support.pinning_stand import SOCKETS, two_sockets
-from tests.support.real_nodes import require_real_nodes
+from tests.support.real_nodes import left_on_the_machine, require_real_nodes
 from tests.support.running_runtime import RunningRuntime
 from tests.support.sysfs import write_sysfs
 
@@ -76,6 +76,7 @@ def cluster(root: Path) -> Iterator[LocalCluster]:
         for path in (CRDS, REPOSITORY / "deploy" / "rbac"):
             made.kubectl("apply", "--server-side", "-f", str(path))
         yield made
+    assert left_on_the_machine(made.layout.home) == []
 
 
 @pytest.fixture(scope="module")

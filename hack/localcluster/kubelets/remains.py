@@ -16,7 +16,7 @@ CONTAINER_LOGS = Path("/var/log/containers")
 
 MOUNTS = Path("/proc/self/mounts")
 CNI_RESULTS = Path("/var/lib/cni/results")
-"""Where containerd notes which address a pod got."""
+"""Where runtimes note which address a pod got."""
 
 
 def mounts_below(home: Path, mounts: str) -> list[str]:
@@ -55,6 +55,7 @@ def remove(home: Path) -> None:
         with contextlib.suppress(OSError):
             if link.readlink().is_relative_to(home):
                 link.unlink()
-    for sandbox in home.glob("nodes/*/run/io.containerd.grpc.v1.cri/sandboxes/*"):
-        for result in CNI_RESULTS.glob(f"*-{sandbox.name}-*"):
+    sandboxes = home.glob("nodes/*/run/io.containerd.grpc.v1.cri/sandboxes/*")
+    for pattern in (f"{bridge(home)}-*", *(f"*-{sandbox.name}-*" for sandbox in sandboxes)):
+        for result in CNI_RESULTS.glob(pattern):
             result.unlink(missing_ok=True)

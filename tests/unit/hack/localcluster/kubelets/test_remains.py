@@ -8,6 +8,7 @@ import pytest
 
 from hack.localcluster.errors import ClusterError
 from hack.localcluster.kubelets import cgroups, remains
+from hack.localcluster.kubelets.names import bridge
 
 MOUNTS = r"""
 /dev/vda / ext4 rw 0 0
@@ -49,13 +50,16 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_links_to_logs_and_notes_of_its_sandboxes_go_and_those_of_others_stay(shared: Path) -> None:
     home = shared / "one"
     (home / "nodes/1/run/io.containerd.grpc.v1.cri/sandboxes/abc").mkdir(parents=True)
-    for name in ("berth-1-abc-eth0", "cni-loopback-abc-lo", "cni-loopback-def-lo"):
+    # One of a runtime that notes its sandboxes elsewhere, or that has forgotten it already.
+    names = (f"{bridge(home)}-1-abc-eth0", f"{bridge(home)}-2-gone-eth0", "cni-loopback-abc-lo")
+    others = (f"{bridge(shared / 'two')}-1-def-eth0", "cni-loopback-def-lo")
+    for name in (*names, *others):
         (shared / "results" / name).touch()
     (shared / "logs" / "own.log").symlink_to(home / "nodes/1/pod-logs/own.log")
     (shared / "logs" / "other.log").symlink_to("/var/log/pods/other.log")
     (shared / "logs" / "file.log").touch()
     remains.remove(home)
-    assert sorted(path.name for path in (shared / "results").iterdir()) == ["cni-loopback-def-lo"]
+    assert sorted(path.name for path in (shared / "results").iterdir()) == sorted(others)
     assert sorted(path.name for path in (shared / "logs").iterdir()) == ["file.log", "other.log"]
 
 
