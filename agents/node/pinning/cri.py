@@ -265,7 +265,8 @@ class RuntimeClient:
         except CriError as error:
             if error.answered:
                 self._pause = FIRST_RETRY_SECONDS
-                error.unknown = error.unknown or await self._knows_none(container)
+                if not error.unknown and method != "ContainerStatus":
+                    error.unknown = await self._knows_none(container)
             else:
                 now = self._clock()
                 self._silent_until, self._pause = now + self._pause, min(2 * self._pause, RETRY_SECONDS)

@@ -96,6 +96,19 @@ class OddRuntime:
         }
 
 
+async def test_what_is_refused_of_the_question_itself_is_not_asked_again(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(tmp_path / "r.sock")
+    await runtime.start()
+    runtime.refuses["ContainerStatus"] = GRPCError(Status.UNKNOWN, "no space left on device")
+    client = RuntimeClient(runtime.socket, timeout=PATIENCE)
+    with pytest.raises(CriError, match="no space left") as caught:
+        await client.place("c-1")
+    assert (caught.value.answered, caught.value.unknown) == (True, False)
+    assert runtime.asked.count("ContainerStatus") == 1
+    client.close()
+    await runtime.stop()
+
+
 async def test_an_answer_that_cannot_be_read(tmp_path: Path) -> None:
     server = Server([OddRuntime()])
     await server.start(path=str(tmp_path / "s.sock"))
