@@ -26,7 +26,7 @@ from hack.localcluster import LocalCluster, Options
 from hack.localcluster.kubelets import berth_image, configuration, images
 from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
 from hack.localcluster.kubelets.network import enter
-from tests.support.crio import clean, pull, require_crio, started
+from tests.support.crio import pull, require_crio, started
 from tests.support.pinning_stand import SOCKETS, two_sockets
 from tests.support.real_nodes import left_on_the_machine, require_real_nodes
 from tests.support.running_runtime import RunningRuntime
@@ -83,7 +83,8 @@ def cluster(root: Path) -> Iterator[LocalCluster]:
 def runtime(cluster: LocalCluster, root: Path) -> Iterator[RunningRuntime]:
     """The node's CRI-O, which its kubelet has from now on, with images."""
     node = first_node(cluster)
-    running = RunningRuntime(root / "daemon", node.namespace, Runtime.CRIO)
+    # Below the instance's directory, so that whatever becomes of the test, hack/cluster down takes it away.
+    running = RunningRuntime(node.directory / "o", node.namespace, Runtime.CRIO)
     running.directory.mkdir()
     archives = [root / "pause.tar", root / "berth.tar"]
     images.write_pause(archives[0], require_crio(root))
@@ -99,13 +100,12 @@ def runtime(cluster: LocalCluster, root: Path) -> Iterator[RunningRuntime]:
         yield running
     finally:
         cluster.stop_component("kubelet-1")
-        clean(running.directory)
 
 
 def serving(running: RunningRuntime, cluster: LocalCluster) -> Any:
     """The daemon on the node."""
     node = first_node(cluster)
-    return started(running, network=node.directory / "cni", prefix=enter(node))
+    return started(running, mark=cluster.layout.home, network=node.directory / "cni", prefix=enter(node))
 
 
 def cgroups_of(running: RunningRuntime, uids: dict[str, str]) -> dict[str, Path]:

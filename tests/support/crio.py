@@ -124,16 +124,23 @@ exec {program} "$@"
 
 @contextmanager
 def started(
-    running: RunningRuntime, *, network: Path | None = None, prefix: Sequence[str] = ()
+    running: RunningRuntime, *, mark: Path | None = None, network: Path | None = None, prefix: Sequence[str] = ()
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the daemon, with a command before its own that enters namespaces; it serves when the block begins."""
+    """Run the daemon, which serves when the block begins.
+
+    Args:
+        running: the runtime.
+        mark: directory of the instance whose end is that of the daemon too; its own without.
+        network: directory with the configuration of the pods' network.
+        prefix: command before its own, that enters namespaces.
+    """
     directory, found = running.directory, programs.locate()
     assert found is not None
     (directory / "crio.conf").write_text(configuration(running, found, network or directory / "cni"))
     (directory / "runc.sh").write_text(runc(found.runc))
     (directory / "runc.sh").chmod(0o755)
     (directory / "policy.json").write_text(json.dumps({"default": [{"type": "insecureAcceptAnything"}]}))
-    environment = {**os.environ, "PATH": packages.search_path(), processes.MARK: str(directory)}
+    environment = {**os.environ, "PATH": packages.search_path(), processes.MARK: str(mark or directory)}
     command = [*prefix, str(found.crio), f"--config={directory}/crio.conf", f"--config-dir={directory}/none"]
     with (directory / "log").open("ab") as log:
         daemon = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
