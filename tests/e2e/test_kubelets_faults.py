@@ -131,7 +131,7 @@ def gone(stage: Stage) -> Iterator[str]:
 @contextmanager
 def clock_ahead(cluster: LocalCluster, node: str, seconds: float) -> Iterator[None]:
     """Inside the block the clock of the node's agent is so many seconds ahead; its pod is another, before and after."""
-    files = [f"--from-literal=sitecustomize.py={MODULE}", f"--from-literal=clock={seconds}"]
+    files = [f"--from-literal=sitecustomize.py={MODULE}", f"--from-literal=clock={seconds} 0"]
     cluster.kubectl("-n", NAMESPACE, "create", "configmap", "clock", *files)
     template = "/spec/template/spec"
     environment = {"PYTHONPATH": "/clock", "CLOCK_FILE": "/clock/clock"}

@@ -35,7 +35,7 @@ time.time = lambda: _true() + _offset()
 time.clock_gettime = lambda which: _gettime(which) + (_offsets()[1] if which == time.CLOCK_BOOTTIME else 0)
 """
 """Shifts what Python says of the time, and of that since the machine's start, by the seconds in the file that
-``CLOCK_FILE`` names."""
+``CLOCK_FILE`` names: two figures, the second after a blank."""
 
 
 class SteppedClock:
