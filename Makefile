@@ -129,9 +129,12 @@ else
 endif
 
 .PHONY: test-vm
-test-vm: tools crio ## tests of pinning in a virtual machine: two sockets, cgroups of version 2, a power cut, systemd (a few minutes)
+test-vm: tools crio ## tests of pinning in a virtual machine: two sockets, cgroups of version 2, a power cut (a few minutes)
 	$(BIN)/python -m hack.vm --results $(VENV)/vm \
 	  --boot tests/vm/pinning tests/vm/power_cut/test_before.py --boot tests/vm/power_cut/test_after.py
+
+.PHONY: test-vm-systemd
+test-vm-systemd: tools crio ## the same of runtimes whose containers systemd has in its slices; not in CI, for its time
 	$(BIN)/python -m hack.vm --results $(VENV)/vm-systemd --systemd --boot tests/vm/pinning/test_runtime.py
 
 .PHONY: unit
