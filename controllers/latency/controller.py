@@ -136,7 +136,10 @@ class LatencyController:
             address = f"[{settings.address}]" if ":" in settings.address else settings.address
             log.info("listening", port=site.port, address=settings.address)
             url = f"https://{address}:{site.port}"
-            valid = lambda: is_usable(identity.pair, datetime.now(UTC))  # noqa: E731
+
+            def valid() -> bool:
+                return is_usable(identity.pair, datetime.now(UTC))
+
             await keep_published(client, namespace, url, identity.pair.certificate, self._tell, valid=valid)
         finally:
             await site.stop()
