@@ -24,18 +24,15 @@ from pathlib import Path
 from typing import Any, Self
 
 from hack.harness.cluster import PATIENCE, REPOSITORY, eventually
+from hack.harness.forks import CHILD, Fork, current_forks
 
 _numbers = itertools.count(1)
-
-
-# A program of its own that asks the kernel to end it with its parent, then becomes the controller.
-_CHILD = REPOSITORY / "hack" / "localcluster" / "child.py"
 
 
 class ControllerProcess:
     """One ``berth run`` process."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | Fork, log: Path) -> None:
         """Wrap a process that was just started; use :meth:`start`."""
         self.process = process
         self.log = log
@@ -52,7 +49,8 @@ class ControllerProcess:
         environment: dict[str, str] | None = None,
         checkout: Path | None = None,
     ) -> Self:
-        """Start ``berth run CONTROLLERS``; it is not ready yet.
+        """Start ``berth run CONTROLLERS``; it is not ready yet. Within :func:`hack.harness.forks.forking` it is forked
+        from a process that has imported everything, unless it has an environment or a checkout of its own.
 
         Args:
             controllers: names as on the command line.
@@ -64,10 +62,12 @@ class ControllerProcess:
         """
         python = sys.executable if checkout is None else str(checkout / ".venv" / "bin" / "python")
         log = directory / f"berth-{'-'.join(controllers)}-{next(_numbers)}.log"
-        command = [sys.executable, str(_CHILD), str(os.getpid())]
-        command += [python, "-c", "from berth.cli.entry import main; main()", "run", *controllers]
-        command += ["--kubeconfig", str(kubeconfig)] if kubeconfig is not None else []
-        command += ["--health-host", "127.0.0.1", "--health-port", "0", *arguments]
+        run = [*controllers, *(["--kubeconfig", str(kubeconfig)] if kubeconfig is not None else [])]
+        run += ["--health-host", "127.0.0.1", "--health-port", "0", *arguments]
+        if checkout is None and not environment and (forks := current_forks()):
+            return cls(forks.start(run, log), log)
+        command = [sys.executable, str(CHILD), str(os.getpid())]
+        command += [python, "-c", "from berth.cli.entry import main; main()", "run", *run]
         with log.open("wb") as stream:
             process = subprocess.Popen(
                 command,
@@ -185,7 +185,7 @@ class ControllerProcess:
                 self.process.wait(timeout=timeout)
             except subprocess.TimeoutExpired:
                 self.kill()
-        code = self.process.returncode
+        code = self.process.wait()
         assert not check or code == 0, f"exit code {code}\n{self.tail()}"
         return code
 

@@ -48,6 +48,7 @@ from typing import Any, Final
 import pytest
 
 from hack.harness.cluster import DEMO_TOPOLOGY, Kubectl, eventually, install_crds
+from hack.harness.forks import forking
 from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.chosen_constants import BRISK, chosen_constants
@@ -120,6 +121,13 @@ def _clusters(root: Path) -> Iterator[Callable[..., LocalCluster]]:
                 _report(f"left running: KUBECONFIG={root / name / 'kubeconfig'}")
             else:
                 LocalCluster.remove(name, root=root, keep_logs=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forking() -> Iterator[None]:
+    """Controllers are forked, of which some two hundred start."""
+    with forking():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,6 @@ from hack.localcluster import LocalCluster
 from tests.support.bindings import BindingHistory, accepted_bindings, over_committed
 from tests.support.faults import Fault, FaultProxy
 from tests.support.placing import Stage, chain, configuration, profile
-from tests.support.stable import Stable
 
 ROUNDS = 100
 WORKLOADS = tuple(f"w{number}" for number in range(6))
@@ -46,29 +45,29 @@ def test_a_hundred_kills_while_binding(own_cluster: LocalCluster, tmp_path: Path
     stated = profile(waitSeconds=600) | {"weightSets": ["UserDefined"]}
     arguments = ["--no-leader-elect", *configuration(tmp_path, stated, bindingsInFlight=IN_FLIGHT)]
     in_the_middle = 0
-    stable = Stable(kubeconfig=own_cluster.kubeconfig, directory=tmp_path, arguments=arguments)
-    with BindingHistory(own_cluster) as history, stable:
+    with BindingHistory(own_cluster) as history:
         for round_ in range(ROUNDS):
             stage.apply(chain(*WORKLOADS, name=f"shop-{round_}"))
             waiting = (round_ + 1) * PER_ROUND - len(history.nodes)
-            stable.start()
+            killed = _start(own_cluster, tmp_path, *arguments)
             for workload in WORKLOADS:
                 stage.pod(f"member-{round_}-{workload}", group=f"shop-{round_}", workload=workload)
             for number in range(SINGLES):
                 stage.pod(f"single-{round_}-{number}")
             # Some moment between the first binding and the last, or a little before or after.
             for _ in range(rng.randrange(waiting)):
-                assert history.bound.acquire(timeout=120), f"nothing is bound in round {round_}\n{_log(tmp_path)}"
+                assert history.bound.acquire(timeout=120), f"nothing is bound in round {round_}\n{killed.tail()}"
             # Not tied to anything that can be observed.
             select.select([], [], [], rng.uniform(0, 0.02))
-            assert stable.kill() == -signal.SIGKILL
+            killed.kill()
+            assert killed.process.returncode == -signal.SIGKILL
             while history.bound.acquire(blocking=False):
                 pass
             in_the_middle += 0 < (round_ + 1) * PER_ROUND - len(history.nodes) < waiting
-        stable.start()
-        bound = stage.wait_bound(timeout=120)
-        stage.pod("too-many")
-        assert "0/12 nodes are available" in stage.wait_event("too-many", "FailedScheduling")
+        with _start(own_cluster, tmp_path, *arguments):
+            bound = stage.wait_bound(timeout=120)
+            stage.pod("too-many")
+            assert "0/12 nodes are available" in stage.wait_event("too-many", "FailedScheduling")
     assert len(bound) == len(history.nodes) == ROUNDS * PER_ROUND
     assert history.moved() == {}
     # The server counts a binding as failed when its client died before the answer, at most those in flight at a kill.
@@ -78,11 +77,6 @@ def test_a_hundred_kills_while_binding(own_cluster: LocalCluster, tmp_path: Path
     assert all(stage.decision(name)["node"].endswith(f"-{bound[name]}") for name in rng.sample(sorted(bound), 10))
     # A hundred kills that all came before or after the work would prove little.
     assert in_the_middle >= ROUNDS // 4, f"only {in_the_middle} kills came in the middle"
-
-
-def _log(directory: Path) -> str:
-    newest = max(directory.glob("berth-*.log"), key=lambda path: path.stat().st_mtime)
-    return newest.read_text(errors="replace")[-3000:]
 
 
 def _start(cluster: LocalCluster, directory: Path, *arguments: str) -> ControllerProcess:
