@@ -20,6 +20,8 @@ from tests.support.budgets import small
 from tests.support.counts import books_of, state_of
 
 SEEDS = [seed for seed in range(150) if small(seed) is not None]
+SOME = SEEDS[::3]
+"""Where no brute force is needed to tell, and each takes a quarter of a second."""
 
 
 @cache
@@ -58,17 +60,17 @@ def test_what_budgets_rule_out_is_not_looked_at(seed: int) -> None:
 
 def test_without_exact_search_no_budget_is_exceeded_either() -> None:
     whole = 0
-    for seed in SEEDS:
+    for seed in SOME:
         asked = problem_of(seed)
         answer = finish(plan(asked, effort=Effort(steps=0)))
         assert Judge(asked).broken(state_of(answer)) == [], f"seed {seed}"
         whole += answer.complete
-    assert whole > len(SEEDS) / 2
+    assert whole > len(SOME) / 2
 
 
-@pytest.mark.parametrize("first", range(0, len(SEEDS), 25))
+@pytest.mark.parametrize("first", range(0, len(SOME), 10))
 def test_nor_is_it_where_pods_may_be_left_out(first: int) -> None:
-    for seed in SEEDS[first : first + 25]:
+    for seed in SOME[first : first + 10]:
         asked = problem_of(seed)
         answer = finish(plan(asked, partial=True, effort=Effort(steps=0)))
         assert Judge(asked).broken(state_of(answer)) == [], f"seed {seed}"
