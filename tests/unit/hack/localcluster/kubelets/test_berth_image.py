@@ -142,3 +142,18 @@ def test_modules_of_the_project_are_compiled_for_where_they_lie(tmp_path: Path) 
     # Python takes one whose flags, time and size of the source are these, and makes it anew otherwise.
     assert made[4:16] == struct.pack("<III", 0, int(source.st_mtime), source.st_size)
     assert {path.name.partition(".")[0] for path in found} >= {"entry", "pinner", "handlers"}
+
+
+def test_the_dockerfiles_image_has_pythons_own_modules_compiled(tmp_path: Path) -> None:
+    """The base image brings none of them so, and where nothing can be written each start would make them anew."""
+    stages = (REPOSITORY / "Dockerfile").read_text().split("\nFROM ")
+    commands = [line for line in stages[-1].partition("\nUSER ")[0].splitlines() if line.startswith("RUN python -m ")]
+    assert len(commands) == 1
+    *command, directory = commands[0].removeprefix("RUN python ").split()
+    base = stages[-1].partition("-slim")[0]
+    assert directory == f"/usr/local/lib/{base.replace(':', '')}"
+    (tmp_path / "own.py").touch()
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "of_others.py").touch()
+    subprocess.run([sys.executable, *command, str(tmp_path)], check=True)
+    assert [path.name for path in tmp_path.rglob("*.pyc")] == [f"own.{sys.implementation.cache_tag}.pyc"]
