@@ -248,7 +248,7 @@ class PodSpec(Struct):
 
 
 class PodCondition(Struct):
-    """corev1.PodCondition and corev1.NodeCondition."""
+    """corev1.PodCondition and corev1.NodeCondition, and those of a ReplicaSet."""
 
     type: str = ""
     status: str = ""
@@ -366,3 +366,23 @@ class Service(Struct):
             self.metadata.annotations = {name: known[name] for name in TOPOLOGY_MODE if name in known}
         if len(self.spec.selector) > MOST_ENTRIES:
             self.spec.selector = {}
+
+
+class ReplicaSetSpec(Struct):
+    """appsv1.ReplicaSetSpec: how many pods it is to have."""
+
+    replicas: Int64 = 1
+
+
+class ReplicaSetStatus(Struct):
+    """appsv1.ReplicaSetStatus."""
+
+    conditions: list[PodCondition] = []
+
+
+class ReplicaSet(Struct):
+    """appsv1.ReplicaSet."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: ReplicaSetSpec = msgspec.field(default_factory=ReplicaSetSpec)
+    status: ReplicaSetStatus = msgspec.field(default_factory=ReplicaSetStatus)

@@ -105,6 +105,7 @@ CSI_STORAGE_CAPACITIES = Resource(
 VOLUME_ATTACHMENTS = Resource(
     "storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", objects.VolumeAttachment, namespaced=False
 )
+REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet", objects.ReplicaSet)
 LEASES: Resource[dict[str, Any]] = Resource("coordination.k8s.io", "v1", "leases", "Lease", dict)
 EVENTS: Resource[dict[str, Any]] = Resource("events.k8s.io", "v1", "events", "Event", dict)
 APP_GROUPS = Resource("appgroup.diktyo.x-k8s.io", "v1alpha1", "appgroups", "AppGroup", objects.CustomObject)

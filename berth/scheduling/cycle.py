@@ -288,7 +288,7 @@ class SchedulingCycle:
         if again is None:
             if attempt.entry.gathers_since is None:
                 attempt.entry.replaces = not first and replaces_others(group, attempt.pods, self._cache.state)
-            again = window.next_pod(attempt.entry)
+            again = window.next_pod(attempt.entry, first=first)
         else:
             attempt.entry.gathers_since = None
         if again is not None:

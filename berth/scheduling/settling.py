@@ -15,6 +15,7 @@ from cachetools import TTLCache
 
 from berth.api.labels import WEIGHTS_DIJKSTRA, WEIGHTS_NETPERF
 from berth.network.costs import NetworkCosts
+from berth.scheduling.declared import DeclaredReplicas, Pace
 from berth.scheduling.queue_entry import QueueEntry
 
 SETTLE_SECONDS = 2.0
@@ -46,6 +47,8 @@ class SettlingWindow:
 
     clock: Callable[[], float]
     """monotonic time"""
+    declared: DeclaredReplicas | None = None
+    """how many pods are to come first; None where nobody reads that"""
     _since: dict[Hashable, float] = field(init=False, default_factory=dict)
     """when windows began, the earliest first"""
     _told: TTLCache[Hashable, bool] = field(init=False)
@@ -81,22 +84,27 @@ class SettlingWindow:
             waits |= max(waited, of_topology) < WEIGHTS_SECONDS
         return now + POLL_SECONDS if waits else None
 
-    def next_pod(self, entry: QueueEntry) -> float | None:
-        """When to look again at a group of which no pod has a node, since another pod may come; None when it is due.
+    def next_pod(self, entry: QueueEntry, *, first: bool = False) -> float | None:
+        """When to look again at a group since another pod may come; None when it is due.
 
         They gather once there is nothing else to wait for, as pods go on coming meanwhile; and anew after a failure and
         once all had nodes: an application that was scaled to zero comes back one pod after the other, too.
 
         Args:
             entry: its waiting pods.
+            first: whether no pod of the group has a node: these wait for as many as were declared with them.
         """
-        now = self.clock()
+        now, declared = self.clock(), self.declared if first else None
         if entry.gathers_since is None:
             entry.gathers_since = now
-        gather, at_most = GATHER_SECONDS, GATHER_AT_MOST_SECONDS
+            if declared is not None:
+                declared.begin(entry)
+        pace = Pace(GATHER_SECONDS, GATHER_AT_MOST_SECONDS)
         if entry.replaces:
-            gather, at_most = ROLLOUT_GATHER_SECONDS, ROLLOUT_GATHER_AT_MOST_SECONDS
-        due = min(entry.last_came + gather, entry.gathers_since + at_most)
+            pace = Pace(ROLLOUT_GATHER_SECONDS, ROLLOUT_GATHER_AT_MOST_SECONDS)
+        elif declared is not None:
+            pace = declared.pace(entry) or pace
+        due = min(entry.last_came + pace.gather, entry.gathers_since + pace.at_most)
         return due if now < due else None
 
     def tell(self, group: Hashable) -> bool:

@@ -1,16 +1,17 @@
 """The placement controller: Kubernetes' second scheduler, for pods with ``schedulerName: berth-scheduler``.
 
 Reads: Pods, Nodes, Namespaces, Services, PersistentVolumes and claims, StorageClasses, CSINodes, CSIDrivers,
-CSIStorageCapacities, VolumeAttachments, AppGroups, NetworkTopologies, LatencyPolicies and, where a profile asks for
-sockets, SocketStatuses and WorkloadProfiles. Writes, and is alone in writing: the Binding of its own pods (with the
-annotation ``berth.dev/decision``), their condition ``PodScheduled``, Events about them; as kube-scheduler for its pods,
-on claims that wait for their first consumer: the volume's ``spec.claimRef``, or the claim's annotation
+CSIStorageCapacities, VolumeAttachments, AppGroups, NetworkTopologies, LatencyPolicies, ReplicaSets and, where a profile
+asks for sockets, SocketStatuses and WorkloadProfiles. Writes, and is alone in writing: the Binding of its own pods
+(with the annotation ``berth.dev/decision``), their condition ``PodScheduled``, Events about them; as kube-scheduler for
+its pods, on claims that wait for their first consumer: the volume's ``spec.claimRef``, or the claim's annotation
 ``volume.kubernetes.io/selected-node``. In SocketStatuses it owns the assignments that it makes, and no others.
 
 What happens when input is missing:
 
 * no AppGroup of the name in the pod's label: it is looked for (``group_lookup``); the pod waits
   ``gang.waitSeconds`` and is then placed alone;
+* ReplicaSets that cannot be read, for how many pods are to come first (``replica_sets``): those that came are planned;
 * no NetworkTopology: network costs are unknown, placement falls back to resources and says so;
 * an unknown cost between two places counts as 100, the source's figure for "no cost known";
 * a LatencyPolicy that was not read since a pod of its workload came: the pod waits for that (``latency_policies``), and

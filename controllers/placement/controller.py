@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from berth.scheduling.cache.node_changes import NodeChange
 from berth.scheduling.configuration import ConfigurationError, PlacementConfiguration
 from berth.scheduling.configuration_text import configuration_of
 from berth.scheduling.cycle import SchedulingCycle
+from berth.scheduling.declared import DeclaredReplicas
 from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey
 from berth.scheduling.settling import SettlingWindow
@@ -34,6 +35,7 @@ from controllers.placement.link_reports import LinkReports
 from controllers.placement.metrics import PENDING
 from controllers.placement.planning_thread import PlanningThread
 from controllers.placement.pod_conditions import PodConditions
+from controllers.placement.replica_sets import ReplicaSets
 from controllers.placement.reports import CycleReports
 from controllers.placement.settings import PlacementSettings
 from controllers.placement.socket_assignments import SocketAssignments
@@ -141,13 +143,16 @@ class PlacementController:
             refusal=self._refusal,
         )
         self.watches["pods"].add_handler(self.binding.on_pod)
+        self._replica_sets = ReplicaSets(client, answer=self.planning.deferring(self._answered, "replicasets"))
+        ask = self.planning.deferring(self._replica_sets.ask, "replicasets")
+        self.declared = DeclaredReplicas(ask, time.monotonic)
         reports = CycleReports(bind=self.binding.submit, record=record, conditions=self._conditions)
         self.cycle = SchedulingCycle(
             self.cache,
             self.queue,
             self.configuration,
             self.planning.listener(reports),
-            settling=SettlingWindow(time.monotonic),
+            settling=SettlingWindow(time.monotonic, self.declared),
         )
 
     async def run(self) -> None:
@@ -158,7 +163,7 @@ class PlacementController:
         watching = (watch.run() for watch in self.watches.values())
         parts = (
             *(self.binding, self._conditions, self.groups, self._lookup, self._allocations),
-            self._latency_policies,
+            *(self._latency_policies, self._replica_sets),
         )
         asked_for = (self._sockets, self._assignments, self._link_reports)
         running = (part.run() for part in (*parts, *asked_for) if part is not None)
@@ -171,6 +176,12 @@ class PlacementController:
         """The LatencyPolicies of pods have been read."""
         for key in dict.fromkeys(EntryKey.of(pod, self.cache.members.group_of(pod.metadata.uid)) for pod in pods):
             self.queue.activate(key)
+        self._changed.set()
+
+    def _answered(self, key: EntryKey, replicas: Mapping[str, int]) -> None:
+        """The ReplicaSets of an AppGroup have been read."""
+        self.declared.answer(key, replicas)
+        self.queue.activate(key, skip_backoff=False)
         self._changed.set()
 
     async def _synced(self) -> None:

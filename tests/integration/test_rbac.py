@@ -104,6 +104,11 @@ def test_all_work_with_their_own_accounts(stage: Stage, start: Start) -> None:
     assert {item["metadata"]["name"] for item in leases} >= {f"berth-{name}" for name in CONTROLLERS}
 
 
+def test_placement_may_see_how_many_pods_are_to_come(secured: LocalCluster) -> None:
+    assert _may(secured, "placement", "apps", "replicasets", "", "list")
+    assert not _may(secured, "placement", "apps", "replicasets", "", "watch")
+
+
 def test_placement_may_prepare_claims(stage: Stage, start: Start) -> None:
     stage.nodes("a1")
     storage_class = {
