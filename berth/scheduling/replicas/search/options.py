@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from itertools import combinations_with_replacement
+from collections.abc import Collection, Generator, Iterator
+from itertools import combinations_with_replacement, permutations
 from math import comb, prod
 
 import numpy as np
@@ -14,6 +14,7 @@ from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import NOTHING, reached_beyond
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Floats, Ints
+from berth.scheduling.replicas.rule import AntiAffinity
 from berth.scheduling.replicas.search.joint_rules import Counts, Part, load_part, rule_part
 from berth.scheduling.replicas.terms.network import paid
 
@@ -158,7 +159,9 @@ class Options:
         model = self.model
         for rule in model.rules:
             among = {model.workload[row] for row in (*rule.subjects, *rule.selects) if model.replicas[row]}
-            if among:
+            if len(among) > 1 and isinstance(rule, AntiAffinity) and self._tabled():
+                self._part_by_pairs(rule, among)
+            elif among:
                 yield among, self._padded(rule_part(model, rule))
         if model.problem.prices.load:
             for callee, called in enumerate(model.called):
@@ -166,6 +169,38 @@ class Options:
                 among = {callee, *callers} & set(self.workloads)
                 if called and among and model.problem.workloads[callee].routing is not Routing.ALL:
                     yield among, load_part(model, callee, callers, self.rows)
+
+    def _tabled(self) -> bool:
+        """Whether there is memory for tables of all pairs of workloads, whether they call each other or not."""
+        return sum(len(x) for x in self.total.values()) ** 2 <= MOST_FIGURES
+
+    def _part_by_pairs(self, rule: AntiAffinity, among: set[int]) -> None:
+        """Add a rule that counts pairs of pods to the tables, so that two workloads that break it end a branch."""
+        domains = self.model.domains(rule.domain)
+        incidence = (domains.column[:, None] == np.arange(domains.size)).astype(np.float64)
+        placed, owners = domains.table(rule.placed)[:-1], domains.table(rule.placed_subjects)[:-1]
+        price = self.model.problem.prices.soft_affinity * (rule.weight or 0) / 100
+
+        def cost(pairs: Floats) -> Floats:
+            return np.where(pairs > 0, np.inf, 0.0) if rule.weight is None else price * pairs
+
+        def planned(workload: int, rows: Collection[int]) -> Floats:
+            nobody = np.zeros((len(self.total[workload]), self.model.size))
+            found: Floats = sum((self.counts[row] for row in self.rows[workload] if row in rows), nobody)
+            table: Floats = found @ incidence
+            return table
+
+        meant = {workload: planned(workload, rule.selects) for workload in among}
+        bound = {workload: planned(workload, rule.subjects) for workload in among}
+        both = {*rule.subjects} & {*rule.selects}
+        for workload in among:
+            own = (meant[workload] * bound[workload]).sum(axis=1) - planned(workload, both).sum(axis=1)
+            self.alone[workload] = self.alone[workload] + cost(
+                own + meant[workload] @ owners + bound[workload] @ placed
+            )
+        for one, other in permutations(among, 2):
+            more = cost(meant[one] @ bound[other].T + bound[one] @ meant[other].T)
+            self.together[one, other] = self.together[one, other] + more if (one, other) in self.together else more
 
     def _padded(self, part: Part) -> Part:
         """The part with counts of pod sets that have nothing to place."""

@@ -19,9 +19,10 @@ from berth.scheduling.gang.budget import UNLIMITED, Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.problem import Edge
+from berth.scheduling.replicas.rule import AntiAffinity
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.exact import Exact, unpunished
-from tests.support.counts import books_of, filled, nodes, problem, state_of
+from tests.support.counts import HOST, books_of, filled, nodes, problem, state_of
 
 STEPS = 20_000
 
@@ -131,3 +132,14 @@ def test_without_steps_nothing_is_proved() -> None:
     assert finish(search.run())
     assert not search.proved
     assert search.best is None
+
+
+@pytest.mark.parametrize("weight", [pytest.param(None, id="one-port-for-all"), pytest.param(100, id="rather-apart")])
+def test_a_rule_among_three_workloads_ends_branches_with_the_second(weight: int | None) -> None:
+    """Eight pods on eight nodes: of ways to place all three there are 970,000."""
+    rule = AntiAffinity(domain=HOST, subjects=[0, 1, 2], selects=[0, 1, 2], weight=weight)
+    draft = Draft(books_of(problem(3, 3, 2, edges=[(0, 1), (1, 2)], rules=[rule])))
+    search = Exact(draft, UNLIMITED, 2_000)
+    finish(search.run())
+    assert search.proved
+    assert draft.missing == [0, 0, 0]
