@@ -12,6 +12,7 @@ from berth.scheduling.gang.budget import BEFORE_LONG, UNLIMITED, Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.columns import choose_columns
 from berth.scheduling.replicas.hard import keeps_rules
+from berth.scheduling.replicas.hopeless import without_hopeless
 from berth.scheduling.replicas.lasting import lasting_first
 from berth.scheduling.replicas.model import LARGE, Model
 from berth.scheduling.replicas.near import near_enough
@@ -67,7 +68,7 @@ def plan(
         effort: how much is tried; the default suits applications of up to a few hundred pods.
     """
     effort = effort or Effort()
-    problem = yield from near_enough(problem, budget, whole=not partial)
+    problem = yield from near_enough(without_hopeless(problem), budget, whole=not partial)
     rng = np.random.default_rng(effort.seed)
     best: tuple[_Quality, Draft] | None = None
     for columns in choose_columns(problem):

@@ -1,0 +1,68 @@
+"""Required affinity that no order of binding meets: who is told apart, and that a plan knows at once."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.scheduling.gang.budget import Budget, finish
+from berth.scheduling.replicas.hopeless import never_come, without_hopeless
+from berth.scheduling.replicas.plan import plan
+from berth.scheduling.replicas.rule import Affinity
+from tests.support.counts import ZONE, problem
+
+SOMEBODY = np.eye(1, len(ZONE), dtype=np.int64)[0]
+
+
+def wants(row: int, *selects: int, placed: bool = False, weight: int | None = None) -> Affinity:
+    return Affinity(domain=ZONE, subjects=[row], selects=selects, placed=SOMEBODY if placed else None, weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("rules", "never"),
+    [
+        pytest.param([], set(), id="no-rule"),
+        pytest.param([wants(0)], {0}, id="nobody-is-selected"),
+        pytest.param([wants(0, placed=True)], set(), id="somebody-is-there"),
+        pytest.param([wants(0, 1)], set(), id="one-after-the-other"),
+        pytest.param([wants(0, 0)], set(), id="the-first-of-its-kind"),
+        pytest.param([wants(0, 1), wants(1, 0)], {0, 1}, id="each-after-the-other"),
+        pytest.param([wants(0, 1), wants(1, 0), wants(1, 2)], {0, 1}, id="one-of-two-rules-is-met"),
+        pytest.param([wants(0, 1), wants(1, 0, 1)], set(), id="one-of-them-may-be-first"),
+        pytest.param([wants(0, 1), wants(1, 0, placed=True)], set(), id="one-of-them-has-company"),
+        pytest.param([wants(0, 1), wants(1, 2), wants(2, 0)], {0, 1, 2}, id="in-a-circle"),
+        pytest.param([wants(0, 1), wants(1, 1), wants(2, 0)], set(), id="in-a-row"),
+        pytest.param([wants(2, 0), wants(0, 1), wants(1, 0)], {0, 1, 2}, id="after-some-who-never-come"),
+        pytest.param([wants(0, 3)], {0}, id="of-whom-there-are-to-be-none"),
+        pytest.param([wants(0, 1, weight=100), wants(1, 0, weight=1)], set(), id="preferred"),
+    ],
+)
+def test_who_never_comes(rules: list[Affinity], never: set[int]) -> None:
+    asked = problem(2, 2, 2, 0, rules=rules)
+    assert never_come(asked.pod_sets, rules) == never
+    masks = [each.mask for each in without_hopeless(asked).pod_sets]
+    assert {row for row, mask in enumerate(masks) if mask is not None and not mask.any()} == never
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=2), min_size=4, max_size=4))
+def test_others_come_in_some_order_and_these_in_none(selects: list[list[int]]) -> None:
+    rules = [wants(row, *each) for row, each in enumerate(selects) if each]
+    never, came = never_come(problem(1, 1, 1, 1).pod_sets, rules), set[int]()
+    for _ in selects:
+        came |= {row for row, each in enumerate(selects) if not each or came & {*each} or row in each}
+    assert never == {0, 1, 2, 3} - came
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_plan_knows_at_once(*, partial: bool) -> None:
+    """Three workloads of three replicas: to try their plans takes 20,000 steps, and more."""
+    clock = count()
+    rules = [wants(0, 1), wants(1, 0)]
+    asked = problem(3, 3, 3, edges=[(0, 1), (1, 2)], rules=rules)
+    made = finish(plan(asked, partial=partial, budget=Budget(lambda: float(next(clock)), 1e9)))
+    assert not made.complete
+    assert next(clock) < 2_000
