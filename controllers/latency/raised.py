@@ -72,6 +72,12 @@ class Raised:
         refusal = self._scaler.refusal(deployment) if deployment is not None else ""
         return left_over(deployment, refusal) if deployment and refusal and self._policies.has_left(target) else None
 
+    def kept(self, policy: LatencyPolicy) -> Obstacle | None:
+        """Return why what a policy raised of a former Deployment is not let down; None: nobody refuses that."""
+        deployment = self._raised_of(policy)
+        refusal = self._scaler.refusal(deployment) if deployment is not None else ""
+        return left_over(deployment, refusal, "this LatencyPolicy") if deployment and refusal else None
+
     def scaling(
         self,
         key: str,
@@ -122,42 +128,63 @@ class Raised:
     async def scale(self, key: str, policy: LatencyPolicy, deployment: Deployment, write: tuple[int, int]) -> None:
         """Set the number of replicas; who wonders is told where that is refused, and the rest goes on meanwhile."""
         before, after = write
+        done, told = await self._scale(policy, deployment, before, after)
+        if done is not None:
+            log.info("scaled", policy=key, before=before, after=after, done=done)
+        self._queue.add(key, delay=AGAIN if done is None and not told else SOON)
+
+    async def _scale(
+        self, policy: LatencyPolicy, deployment: Deployment, before: int, after: int
+    ) -> tuple[bool | None, bool]:
+        """Set the number; returns whether it was set, None where that is refused, and whether somebody was told so."""
         known = self._scaler.refusal(deployment)
         try:
-            done = await self._scaler.scale(deployment, before, after)
+            return await self._scaler.scale(deployment, before, after), False
         except ApiError:
             if not (refusal := self._scaler.refusal(deployment)):
                 raise
             if refusal != known:
                 self._recorder.record(events.scaling_refused(events.about(policy), after, refusal))
-            self._queue.add(key, delay=SOON if refusal != known else AGAIN)
-        else:
-            log.info("scaled", policy=key, before=before, after=after, done=done)
-            self._queue.add(key, delay=SOON)
+            return None, refusal != known
 
     async def let_down_former(self, key: str, policy: LatencyPolicy) -> bool:
         """Set back what a policy raised of a Deployment that it is not about any more; returns False as `let_down`.
 
-        The API server refuses such a change while a pod moves, unless its definition of the kind is an older one.
+        The API server refuses such a change while a pod moves, unless its definition of the kind is an older one. Who
+        wonders is told where the number may not be set; see :meth:`kept`.
         """
         surge, deployment = policy.status.surge, self._workloads.deployment(target_of(policy))
         if deployment is not None and not is_of_another(surge, deployment.metadata.uid):
             return True
-        return await self.let_down(key, policy)
+        found = self._to_let_down(key, policy)
+        if found is None:
+            return True
+        former, write = found
+        return write is not None and bool((await self._scale(policy, former, *write))[0])
 
     async def let_down(self, key: str, policy: LatencyPolicy) -> bool:
-        """Set back what a policy raised that is gone or retargeted; returns False if that has to be tried again."""
+        """Set back what a policy raised that is gone; returns False if that has to be tried again."""
+        found = self._to_let_down(key, policy)
+        if found is None:
+            return True
+        deployment, write = found
+        return write is not None and await self._scaler.scale(deployment, *write)
+
+    def _raised_of(self, policy: LatencyPolicy) -> Deployment | None:
+        """Return the Deployment of which a policy has raised the number of replicas; None: none, or it is gone."""
         surge = policy.status.surge
         if surge is None:
-            return True
-        deployment = (
-            self._workloads.with_uid(policy.metadata.namespace, surge.deployment)
-            if surge.deployment is not None
-            else self._workloads.deployment(target_of(policy))
-        )
-        write = let_down(surge, self._scaler.replicas(deployment)) if deployment is not None else None
+            return None
+        if surge.deployment is None:
+            return self._workloads.deployment(target_of(policy))
+        return self._workloads.with_uid(policy.metadata.namespace, surge.deployment)
+
+    def _to_let_down(self, key: str, policy: LatencyPolicy) -> tuple[Deployment, tuple[int, int] | None] | None:
+        """Return a number to replace, and that instead, None where that has to wait; None: nothing is to be done."""
+        surge, deployment = policy.status.surge, self._raised_of(policy)
+        write = let_down(surge, self._scaler.replicas(deployment)) if surge and deployment else None
         if deployment is None or write is None:
-            return True
+            return None
         # Of a pod that was just evicted the ReplicaSet may not know, and delete another.
         recent = self._evictions.since(key) < SETTLED_AFTER.total_seconds()
-        return not recent and await self._scaler.scale(deployment, *write)
+        return deployment, None if recent else write

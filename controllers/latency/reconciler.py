@@ -166,11 +166,8 @@ class Reconciler:
         if left > 0:
             self._queue.add(key, delay=left)
             return
-        if not await self._raised.let_down_former(key, policy):
-            self._queue.add(key, delay=CONFLICT_DELAY)
-            return
-        now = self._clock()
-        decided = await self._decide(key, policy, now)
+        let_down, now = await self._raised.let_down_former(key, policy), self._clock()
+        decided = await self._decide(key, policy, now) if let_down else self._kept(policy, now)
         if decided is None:
             self._queue.add(key, delay=CONFLICT_DELAY)
             return
@@ -213,6 +210,13 @@ class Reconciler:
         decided = self._follow(key, policy, chosen, limits, now) if looked == self._looked(key) else None
         self._rests[key] = monotonic() + rest_after(chosen.seconds + thread_time() - begun)
         return decided
+
+    def _kept(self, policy: LatencyPolicy, now: datetime) -> _Decided | None:
+        """What follows while the number of a former Deployment may not be set back; None: nobody refuses that."""
+        kept = self._raised.kept(policy)
+        if kept is None:
+            return None
+        return _Decided(policy.status, conditions.obstructed(kept), look_again=now + timedelta(seconds=AGAIN))
 
     def _looked(self, key: str) -> tuple[object, ...]:
         """What a decision is about: where it is another by the time that it is made, nothing follows from it."""

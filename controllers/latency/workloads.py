@@ -128,10 +128,10 @@ class Workloads:
             del self._pods[target]
 
 
-def left_over(deployment: Deployment, refusal: str) -> Obstacle:
-    """Return what a policy waits for where one that is gone has raised the number of replicas; `refusal`: it stays."""
+def left_over(deployment: Deployment, refusal: str, who: str = "a LatencyPolicy that is gone") -> Obstacle:
+    """Return what a policy waits for where somebody has raised the number of replicas; `refusal`: why it stays so."""
     message = (
-        f"a LatencyPolicy that is gone has raised the number of replicas of Deployment {deployment.metadata.name}, "
+        f"{who} has raised the number of replicas of Deployment {deployment.metadata.name}, "
         f"which has to be set back first; {refusal}; allow that, or set the number by hand"
     )
     return Obstacle("ReplicasLeft", message)

@@ -185,3 +185,34 @@ async def test_what_is_raised_of_a_former_deployment_is_let_down_though_the_poli
     assert not await stand.reconciler.reconcile(KEY)
     assert [(kind, body["spec"]["replicas"]) for kind, body in stand.writes] == [("scale", 1)]
     assert "deployments/web/" in stand.server.requests[0].path
+
+
+@pytest.mark.parametrize("target", ["other", "missing"])
+@pytest.mark.parametrize("answer", REFUSALS)
+async def test_who_wonders_is_told_where_a_former_deployment_may_not_be_set_back(
+    stand: Stand, refused: dict[str, Answer], answer: Answer, target: str
+) -> None:
+    refused["scale"] = answer
+    status = moving(seen=True)
+    status["surge"]["deployment"] = running(2).metadata.uid
+    stand.wants(status, targetRef={"name": target}, hardMaxLatency=80)
+    stand.workloads.deployment_changed(running(1), running(2))
+    other = running(2)
+    other.metadata.name, other.metadata.uid = "other", "e"
+    stand.workloads.deployment_changed(None, other)
+    for _ in range(3):
+        await one_pass(stand)
+    policy = stand.policies.get(KEY)
+    assert policy is not None
+    [told] = [each for each in policy.status.conditions if each.type == "Working"]
+    assert (told.reason, sorted(stand.notes.reasons)) == ("ReplicasLeft", ["ReplicasLeft", "ScalingRefused"])
+    assert "Deployment web" in told.message
+    assert "the number of replicas may not be set: words" in told.message
+    assert policy.status.surge is not None, "else nobody knows what the number was"
+    assert scalings(stand) == 1
+    refused.clear()
+    stand.clock.advance(AGAIN)
+    await one_pass(stand)
+    policy = stand.policies.get(KEY)
+    assert policy is not None
+    assert (scalings(stand), policy.status.surge) == (2, None), "it goes on"
