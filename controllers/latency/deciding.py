@@ -210,7 +210,8 @@ class Deciding:
         self, key: str, spec: LatencyPolicySpec, status: LatencyPolicyStatus, view: View, now: datetime
     ) -> datetime | None:
         """Until when agents are awaited that have had no turn to measure users; None: nothing is to come of it."""
-        seconds = self._orders.turn_awaited(key, due=measuring.is_due(status, spec, view, now))
+        due = measuring.is_due(status, spec, view, now)
+        seconds = self._orders.turn_awaited(key, due=due, users=view.active)
         worth = seconds and measuring.answers(status, spec, now) and measuring.knows_too_few(status, view)
         return now + timedelta(seconds=seconds) if worth else None
 

@@ -93,12 +93,16 @@ class Orders:
         """Return the seconds until a policy may ask again, as those of its namespace have had their share; 0: now."""
         return self._shares.pause(_namespace(policy))
 
-    def turn_awaited(self, policy: str, *, due: bool) -> float:
+    def turn_awaited(self, policy: str, *, due: bool, users: bool = True) -> float:
         """Return for how many more seconds it is worth waiting until agents measure users of a policy; 0: no more.
 
         They had no turn for them, or `due`: the policy has to ask now, and those of its namespace have had their share.
-        Once some agent has measured them nothing is awaited, whether or not they answered.
+        Once some agent has measured them nothing is awaited, whether or not they answered. Without `users` nothing is,
+        and those who come then are awaited anew.
         """
+        if not users:
+            self._turns.pop(policy, None)
+            return 0.0
         if due and self.pause(policy):
             self._turns.setdefault(policy, self._clock())
         since = self._turns.get(policy)

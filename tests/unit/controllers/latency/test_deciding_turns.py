@@ -62,6 +62,19 @@ async def test_a_turn_is_not_awaited_for_ever() -> None:
     assert await room.look(TURN_AWAITED) == ([], True)
 
 
+async def test_users_who_come_after_a_time_without_any_are_awaited_as_the_first_were() -> None:
+    """Nobody was measured in between: that they had no turn then is no reason for a pod to explore at once now."""
+    room = Waiting()
+    room.orders.ask("shop/other", ["a"], FLOOD)
+    assert await room.look(0) == ([], False)
+    room.clock.now = 1000.0 + 2000
+    assert not (await room.choose(2000)).view.active
+    room.clock.now = 1000.0 + 4000
+    room.orders.ask("shop/other", ["a"], FLOOD)
+    assert await room.look(4000) == ([], False)
+    assert await room.look(4000 + TURN_AWAITED) == ([], True)
+
+
 async def test_who_had_no_turn_at_the_agents_is_asked_again() -> None:
     room = Waiting()
     assert await room.look(0) == (["a", "b", "c"], False)
