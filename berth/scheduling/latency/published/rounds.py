@@ -35,7 +35,8 @@ from berth.scheduling.latency.situation import Action, Reason, View, Wish, told
 ROUND_SECONDS: Final = 31.0
 """Seconds between rounds: the published pause of 30, and a second of work."""
 SEARCH_AGAIN: Final = timedelta(hours=24)
-"""After how long the search for the minimum begins anew; by then what meters said of nodes is forgotten, too."""
+"""After how long without a move the search for the minimum begins anew: one that is bounded to few moves an hour takes
+longer. By then what meters said of nodes is forgotten, too."""
 _MOST_VISITS: Final = 2**31 - 1
 """As the API server takes them: with more, which only somebody else writes, no status could be written any more."""
 _GONE: Final = frozenset({Outcome.MOVED, Outcome.CONFIRMED, Outcome.DISAPPOINTED})
@@ -99,8 +100,7 @@ def _by_plain_limits(status: LatencyPolicyStatus, spec: LatencyPolicySpec) -> La
 def _search(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, now: datetime) -> Search:
     """What is remembered, with what pods and moves tell by now."""
     search, rule, time = status.search, rule_of(spec), knowledge.whole(now)
-    over = search is not None and rule is PublishedRule.MINIMUM and now - search.start_time >= SEARCH_AGAIN
-    if search is None or search.rule is not rule or over:
+    if search is None or search.rule is not rule or _is_over(search, status, now):
         search = Search(rule=rule, start_time=time, round_time=time)
     there = set(view.nodes)
     known = {each.node: each for each in search.visited if each.node in there}
@@ -111,6 +111,11 @@ def _search(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, no
         if move.outcome in _GONE and move.start_time >= search.start_time and move.source_node in known:
             known[move.source_node] = known[move.source_node].model_copy(update={"left": True})
     return search.model_copy(update={"visited": tuple(known.values())[:MAX_NODES]})
+
+
+def _is_over(search: Search, status: LatencyPolicyStatus, now: datetime) -> bool:
+    last = max((search.start_time, *(move.start_time for move in status.moves)))
+    return search.rule is PublishedRule.MINIMUM and now - last >= SEARCH_AGAIN
 
 
 def _visited_once_more(search: Search, node: str) -> Search:

@@ -13,8 +13,10 @@ import pytest
 from berth.api.latencypolicy import (
     MAX_NODES,
     LatencyPolicyStatus,
+    Move,
     NodeState,
     Objective,
+    Outcome,
     PublishedRule,
     Search,
     VisitedNode,
@@ -127,15 +129,29 @@ def test_a_minimum_is_not_sought_where_it_has_no_room() -> None:
 
 
 @pytest.mark.parametrize(
-    ("age", "gone"),
+    ("age", "moved", "gone"),
     [
-        pytest.param(SEARCH_AGAIN - timedelta(minutes=1), False, id="within a day"),
-        pytest.param(SEARCH_AGAIN, True, id="after a day"),
+        pytest.param(SEARCH_AGAIN - timedelta(minutes=1), None, False, id="within a day"),
+        pytest.param(SEARCH_AGAIN, None, True, id="after a day"),
+        pytest.param(SEARCH_AGAIN, timedelta(hours=1), False, id="within a day of its last move: it may go on still"),
+        pytest.param(SEARCH_AGAIN, timedelta(0), True, id="a day after its last move"),
     ],
 )
-def test_the_search_for_the_minimum_begins_anew(age: timedelta, gone: bool) -> None:
+def test_the_search_for_the_minimum_begins_anew(age: timedelta, moved: timedelta | None, gone: bool) -> None:
     search = searched(PublishedRule.MINIMUM, a=2, b=1, c=1)
-    status = LatencyPolicyStatus(search=search)
+    went = [
+        Move(
+            pod="p",
+            source_node="b",
+            target_node="a",
+            reason="Exploring",
+            outcome=Outcome.CONFIRMED,
+            start_time=NOW + each,
+        )
+        for each in (timedelta(0), moved)
+        if each is not None
+    ]
+    status = LatencyPolicyStatus(search=search, moves=tuple(went))
     found = decide(status, policy(objective=Objective.MINIMUM), view("a"), NOW + age)
     assert found.status.search is not None
     assert (found.status.search.start_time > NOW) == gone
