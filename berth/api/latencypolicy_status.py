@@ -230,6 +230,12 @@ class LatencyPolicyStatus(ApiModel):
     observed_generation: Int64 | None = Field(
         default=None, ge=0, description="Generation of the spec that it is about."
     )
+    target: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_NAME,
+        description="Name of the Deployment that it is about, of whose users it tells. Unset: that of the spec.",
+    )
     annotated_limits: AnnotatedLimits | None = Field(
         default=None,
         description="Limits by the annotations of the workload's pods. Unset: those of the policy count, or none.",

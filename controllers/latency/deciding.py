@@ -111,7 +111,7 @@ class Deciding:
 
         The event loop may go on meanwhile. Pods that stopped serving by then keep the others from being evicted.
         """
-        policy = _searching(policy)
+        policy = searching(policy)
         if policy.spec.users.mode is UserMode.PER_USER:
             return await self._for_each(key, policy, replicas, now)
         begun = thread_time()
@@ -266,7 +266,7 @@ def _chosen(
     return Chosen(spec, decision.status, view, users, decision.actions, decision.wish, (decision.look_again, ends))
 
 
-def _searching(policy: LatencyPolicy) -> LatencyPolicy:
+def searching(policy: LatencyPolicy) -> LatencyPolicy:
     """The policy without what rounds of the published rules remember, where others decide or the spec has changed."""
     status, spec = policy.status, policy.spec
     goes_on = spec.decisions is Decisions.PUBLISHED and spec.users.mode is UserMode.SINGLE
@@ -287,11 +287,22 @@ def given_up(status: LatencyPolicyStatus) -> LatencyPolicyStatus:
     return status
 
 
+def is_about_another(policy: LatencyPolicy) -> bool:
+    """Return whether the status of a policy is about another Deployment than its spec is."""
+    return policy.status.target not in (None, policy.spec.target_ref.name)
+
+
 def begun_anew(policy: LatencyPolicy, deployment: Deployment | None) -> LatencyPolicy:
-    """Return the policy without what goes on, if that is of a Deployment whose name another has by now."""
-    if deployment is None or not is_of_another(policy.status.surge, deployment.metadata.uid):
-        return policy
-    status = given_up(policy.status).model_copy(update={"surge": None})
+    """Return the policy without what goes on, if that is of a Deployment whose name another has by now.
+
+    Where it is about one of another name, nothing is left but what was moved: it has other users.
+    """
+    status = policy.status
+    if is_about_another(policy):
+        status = LatencyPolicyStatus(conditions=status.conditions, moves=given_up(status).moves)
+    elif deployment is not None and is_of_another(status.surge, deployment.metadata.uid):
+        status = given_up(status).model_copy(update={"surge": None})
+    status = status.model_copy(update={"target": policy.spec.target_ref.name})
     return policy.model_copy(update={"status": status})
 
 

@@ -37,7 +37,15 @@ from berth.scheduling.latency.situation import Action, Create, Evict, Probe, Ste
 from berth.scheduling.latency.stated_limits import with_limits
 from controllers.latency import conditions, events, metrics
 from controllers.latency.candidates import Candidates
-from controllers.latency.deciding import Chosen, Deciding, begun_anew, given_up, without_users
+from controllers.latency.deciding import (
+    Chosen,
+    Deciding,
+    begun_anew,
+    given_up,
+    is_about_another,
+    searching,
+    without_users,
+)
 from controllers.latency.evictions import Evictions
 from controllers.latency.given_up import SCALED, why_given_up
 from controllers.latency.observations import Observations
@@ -193,7 +201,10 @@ class Reconciler:
     async def _decide(self, key: str, policy: LatencyPolicy, now: datetime) -> _Decided | None:
         """Return what follows for a policy; None where something else is wanted by then, or of something else."""
         deployment, looked = self._workloads.deployment(target_of(policy)), self._looked(key)
-        policy = begun_anew(policy, deployment)
+        if is_about_another(policy):
+            self._observations.forget(key)
+            self._orders.forget(key)
+        policy = searching(begun_anew(policy, deployment))
         left, limits = self._raised.left(policy), limits_of_pods(policy, deployment)
         obstacle = left or self._workloads.obstacle(policy, self._policies)
         if obstacle is not None or deployment is None:
@@ -216,7 +227,9 @@ class Reconciler:
         kept = self._raised.kept(policy)
         if kept is None:
             return None
-        return _Decided(policy.status, conditions.obstructed(kept), look_again=now + timedelta(seconds=AGAIN))
+        return _Decided(
+            searching(policy).status, conditions.obstructed(kept), look_again=now + timedelta(seconds=AGAIN)
+        )
 
     def _looked(self, key: str) -> tuple[object, ...]:
         """What a decision is about: where it is another by the time that it is made, nothing follows from it."""
