@@ -20,8 +20,8 @@ from berth.runtime.measuring.reporter import Reporter
 from berth.runtime.measuring.reports import Reports
 from berth.runtime.measuring.users import UserTable
 from berth.runtime.proxy.forwarding import Forwarding
+from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.server import ProxyServer
-from berth.runtime.proxy.upstream import UpstreamPool
 
 log = structlog.get_logger(__name__)
 

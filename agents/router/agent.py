@@ -24,8 +24,8 @@ from berth.kube.reflector import Reflector
 from berth.kube.resources import LATENCY_POLICIES
 from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.proxy.forwarding import Forwarding
+from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.server import ProxyServer
-from berth.runtime.proxy.upstream import UpstreamPool
 
 log = structlog.get_logger(__name__)
 

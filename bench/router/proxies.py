@@ -22,8 +22,9 @@ from agents.router.settings import RouterSettings
 from agents.router.steering import Steering
 from berth.api.latency_exchange import Identity, IdentitySource, Instructions, hash_identity
 from berth.runtime.proxy.forwarding import Forwarding
+from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.server import ProxyServer
-from berth.runtime.proxy.upstream import Address, UpstreamPool
+from berth.runtime.proxy.upstream import Address
 
 KEY = b"a key for measuring, of 32 bytes"
 

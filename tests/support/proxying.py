@@ -12,8 +12,9 @@ from aiohttp import web
 from berth.runtime.proxy.exchange import Exchange
 from berth.runtime.proxy.forwarding import Forwarding
 from berth.runtime.proxy.memory import memory_used
+from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.server import ProxyServer
-from berth.runtime.proxy.upstream import Address, UpstreamPool
+from berth.runtime.proxy.upstream import Address
 
 Script = Callable[["Visit"], Awaitable[None]]
 

@@ -17,9 +17,10 @@ from berth.runtime.proxy.exchange import Exchange, Sent
 from berth.runtime.proxy.headers import BadRequestError, Fields, request_head, response_head
 from berth.runtime.proxy.identity import address_of
 from berth.runtime.proxy.mark import UNANSWERED_FIELD
+from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.response_reader import Head
 from berth.runtime.proxy.tunnel import tunnel
-from berth.runtime.proxy.upstream import Address, Failure, UpstreamConnection, UpstreamError, UpstreamPool
+from berth.runtime.proxy.upstream import Address, Failure, UpstreamConnection, UpstreamError
 
 log = structlog.get_logger(__name__)
 

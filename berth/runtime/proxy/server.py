@@ -18,8 +18,8 @@ from aiohttp.web_protocol import RequestHandler, _ErrInfo
 from berth.runtime.listening import listen
 from berth.runtime.proxy.headers import MAX_HEAD_BYTES
 from berth.runtime.proxy.memory import CONNECTION_BYTES, LEAST_BYTES, Keeper, head_bytes, memory_limit, memory_used
+from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.reading import BUFFERED_BYTES, read_at_most
-from berth.runtime.proxy.upstream import UpstreamPool
 
 log = structlog.get_logger(__name__)
 

@@ -1,12 +1,10 @@
-"""Connections to the application: kept alive, one request at a time each, with what is known when one fails."""
+"""A connection to the application: one request at a time, with what is known when it fails."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import socket
-import time
-from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, NamedTuple, cast
@@ -15,12 +13,6 @@ from berth.runtime.proxy.reading import BUFFERED_BYTES, Reading
 from berth.runtime.proxy.response_reader import Head, MalformedAnswerError, ResponseReader
 from berth.runtime.tcp_info import segments_acknowledged
 
-CONNECT_SECONDS: Final = 2.0
-"""Seconds for a connection."""
-KEEP_ALIVE_SECONDS: Final = 4.0
-"""Seconds without a request after which a connection is not used again: servers close theirs after five and more."""
-UNREPEATABLE_SECONDS: Final = 1.0
-"""The same for requests that cannot be sent again where the server happens to close it at that moment."""
 SILENT_MILLISECONDS: Final = 3000
 """How long what was sent may be unacknowledged before the kernel gives the connection up: the node may be gone."""
 SLOW_MILLISECONDS: Final = 60_000
@@ -28,8 +20,6 @@ SLOW_MILLISECONDS: Final = 60_000
 whose other side takes nothing for so long, too, and an application may take its time."""
 ROOM_BYTES: Final = 32_768
 """Bytes of a body for which every application has room: half of the window that connections begin with."""
-MOST_IDLE: Final = 256
-"""Connections without a request that are kept for one address."""
 
 
 class Address(NamedTuple):
@@ -63,94 +53,6 @@ class UpstreamError(Exception):
         """Keep what became of it and what there is to say."""
         super().__init__(text)
         self.failure = failure
-
-
-class UpstreamPool:
-    """Connections to any number of addresses."""
-
-    def __init__(self) -> None:
-        """Prepare; a connection is made when a request finds none that is free."""
-        self.reading = Reading()
-        """how much is read of answers at a time"""
-        self._free: dict[Address, deque[UpstreamConnection]] = {}
-        self._all: set[UpstreamConnection] = set()
-        self._clearing: asyncio.TimerHandle | None = None
-
-    async def acquire(self, address: Address, *, repeatable: bool) -> UpstreamConnection:
-        """Return a connection for one request.
-
-        Args:
-            address: where to.
-            repeatable: whether the request may be sent again should the connection prove to be closed.
-
-        Raises:
-            UpstreamError: there is none (`Failure.CONNECT`).
-        """
-        youngest = time.monotonic() - (KEEP_ALIVE_SECONDS if repeatable else UNREPEATABLE_SECONDS)
-        free = self._free.get(address)
-        while free:
-            # The one used last, so that those not needed fall out of use.
-            connection = free.pop()
-            if connection.reusable and connection.free_since >= youngest:
-                return connection
-            connection.abort()
-        return await self._connect(address)
-
-    def release(self, connection: UpstreamConnection) -> None:
-        """Take a connection back; one that takes no further request is closed."""
-        if not connection.reusable:
-            connection.abort()
-            return
-        free = self._free.setdefault(connection.address, deque())
-        if len(free) >= MOST_IDLE:
-            connection.abort()
-            return
-        connection.free_since = time.monotonic()
-        connection.used = True
-        free.append(connection)
-        self._clear_later()
-
-    def forget(self, address: Address) -> None:
-        """Close the connections to an address that are free: nobody is there any more."""
-        for connection in self._free.pop(address, ()):
-            connection.abort()
-
-    async def close(self) -> None:
-        """Close all connections."""
-        if self._clearing is not None:
-            self._clearing.cancel()
-        self._free.clear()
-        connections = list(self._all)
-        for connection in connections:
-            connection.abort()
-        await asyncio.gather(*(connection.ended for connection in connections))
-
-    def _clear_later(self) -> None:
-        if self._clearing is None and self._free:
-            self._clearing = asyncio.get_running_loop().call_later(KEEP_ALIVE_SECONDS, self._clear)
-
-    def _clear(self) -> None:
-        """Close what has been free for too long; an address that nobody asks any more is forgotten."""
-        self._clearing = None
-        oldest = time.monotonic() - KEEP_ALIVE_SECONDS
-        for address, free in list(self._free.items()):
-            while free and free[0].free_since <= oldest:
-                free.popleft().abort()
-            if not free:
-                del self._free[address]
-        self._clear_later()
-
-    async def _connect(self, address: Address) -> UpstreamConnection:
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: UpstreamConnection(address, self._all, self.reading), address.host, address.port
-                )
-        except TimeoutError as error:
-            raise UpstreamError(Failure.CONNECT, f"no connection within {CONNECT_SECONDS:g} s") from error
-        except OSError as error:
-            raise UpstreamError(Failure.CONNECT, error.strerror or str(error)) from error
-        return connection
 
 
 class UpstreamConnection(asyncio.Protocol):

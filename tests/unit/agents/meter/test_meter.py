@@ -20,8 +20,8 @@ from berth.kube.lease import boot_clock
 from berth.runtime.measuring.users import User, UserTable
 from berth.runtime.proxy.forwarding import Forwarding
 from berth.runtime.proxy.mark import MARK_HEADER, mark_of
+from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.server import ProxyServer
-from berth.runtime.proxy.upstream import UpstreamPool
 from tests.support.proxying import Application, Visit, answering, application, get, status_of
 
 KEY = b"k" * 32

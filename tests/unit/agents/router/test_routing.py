@@ -22,8 +22,8 @@ from agents.router.steering import Steering
 from berth.api.latency_exchange import Identity, IdentitySource, Instructions, hash_identity
 from berth.runtime.proxy.forwarding import Forwarding
 from berth.runtime.proxy.mark import marked_user
+from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.server import ProxyServer
-from berth.runtime.proxy.upstream import UpstreamPool
 from tests.support.proxying import Application, Visit, answering, application, body_of, get, status_of
 
 KEY = b"k" * 32

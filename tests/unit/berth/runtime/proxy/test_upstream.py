@@ -7,8 +7,10 @@ import socket
 
 import pytest
 
+from berth.runtime.proxy import pool as proxy_pool
 from berth.runtime.proxy import upstream
-from berth.runtime.proxy.upstream import Failure, UpstreamConnection, UpstreamError, UpstreamPool
+from berth.runtime.proxy.pool import UpstreamPool
+from berth.runtime.proxy.upstream import Failure, UpstreamConnection, UpstreamError
 from tests.support.proxying import Visit, answering, application
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -152,7 +154,7 @@ async def test_what_is_not_needed_any_more_is_closed_and_forgotten(
     forgotten: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An application need not close connections, and addresses of pods come and go."""
-    monkeypatch.setattr(upstream, "KEEP_ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr(proxy_pool, "KEEP_ALIVE_SECONDS", 0.05)
     pool = UpstreamPool()
     async with application(answering(OK)) as app:
         first, second = [await pool.acquire(app.address, repeatable=True) for _ in range(2)]
@@ -167,7 +169,7 @@ async def test_what_is_not_needed_any_more_is_closed_and_forgotten(
 
 
 async def test_no_more_than_some_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upstream, "MOST_IDLE", 2)
+    monkeypatch.setattr(proxy_pool, "MOST_IDLE", 2)
     pool = UpstreamPool()
     async with application(answering(OK)) as app:
         taken = [await pool.acquire(app.address, repeatable=True) for _ in range(3)]

@@ -1,0 +1,89 @@
+"""Many requests at once: few connections are made at a time, and nobody waits for another's answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from berth.runtime.proxy.pool import UpstreamPool
+from berth.runtime.proxy.turns import MOST_CONNECTING
+from berth.runtime.proxy.upstream import Address, Failure, UpstreamConnection, UpstreamError
+from tests.support.probing import free_port
+from tests.support.proxying import Visit, answering, application
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+MANY = 5 * MOST_CONNECTING
+
+
+async def ask(pool: UpstreamPool, address: Address) -> bytes:
+    connection = await pool.acquire(address, repeatable=True)
+    connection.begin(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", method="GET")
+    await connection.answer()
+    body = await connection.read()
+    pool.release(connection)
+    return body
+
+
+@pytest.fixture
+def connecting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many connections were being made each time that one was."""
+    counts, now, connect = list[int](), set[object](), UpstreamPool._connect
+
+    async def counted(pool: UpstreamPool, address: Address) -> UpstreamConnection:
+        this = object()
+        now.add(this)
+        counts.append(len(now))
+        try:
+            return await connect(pool, address)
+        finally:
+            now.discard(this)
+
+    monkeypatch.setattr(UpstreamPool, "_connect", counted)
+    return counts
+
+
+async def test_few_connections_are_made_at_a_time(connecting: list[int]) -> None:
+    pool = UpstreamPool()
+    async with application(answering(OK)) as app:
+        found = await asyncio.gather(*(ask(pool, app.address) for _ in range(MANY)))
+        assert found == [b"hi"] * MANY
+        assert max(connecting) <= MOST_CONNECTING
+        assert pool._turns == {}
+        await pool.close()
+
+
+async def test_nobody_waits_for_another_to_be_answered() -> None:
+    """As of users who wait for news, all of whom the application answers at once."""
+    pool, there = UpstreamPool(), asyncio.Barrier(MANY)
+
+    async def script(visit: Visit) -> None:
+        await visit.head()
+        await there.wait()
+        await visit.say(OK)
+
+    async with application(script) as app, asyncio.timeout(60):
+        assert await asyncio.gather(*(ask(pool, app.address) for _ in range(MANY))) == [b"hi"] * MANY
+        await pool.close()
+
+
+async def test_all_are_told_at_once_that_nobody_is_there(connecting: list[int]) -> None:
+    pool, address = UpstreamPool(), Address("127.0.0.1", free_port())
+    found = await asyncio.gather(*(ask(pool, address) for _ in range(MANY)), return_exceptions=True)
+    assert all(isinstance(each, UpstreamError) and each.failure is Failure.CONNECT for each in found)
+    assert (len(found), pool._turns) == (MANY, {})
+    assert len(connecting) <= 2 * MOST_CONNECTING
+
+
+async def test_those_who_go_away_keep_nobody_waiting() -> None:
+    pool = UpstreamPool()
+    async with application(answering(OK)) as app, asyncio.timeout(60):
+        tasks = [asyncio.create_task(ask(pool, app.address)) for _ in range(MANY)]
+        await asyncio.sleep(0)
+        for task in tasks[::2]:
+            task.cancel()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert found[1::2] == [b"hi"] * (MANY // 2)
+        assert await ask(pool, app.address) == b"hi"
+        assert pool._turns == {}
+        await pool.close()
