@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
 import structlog
-from aiohttp import StreamReader, web
+from aiohttp import StreamReader, web, web_protocol
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD
@@ -32,17 +32,19 @@ MOST_CONNECTIONS: Final = 10_000
 """Connections of clients at a time; one more is closed at once."""
 WAITING_CONNECTIONS: Final = 1024
 """Connections that wait to be accepted."""
+ACCEPTED_AT_ONCE: Final = 16
+"""Connections that are accepted before others have their turn: of a thousand at once each takes half a millisecond."""
 MAX_FIELD_BYTES: Final = 16_384
 """Bytes of one header field, and of the request line, at most."""
 MAX_FIELDS: Final = 100
 """Header fields of a request at most."""
 MOST_AROUND_BYTES: Final = MAX_FIELD_BYTES + MAX_HEAD_BYTES
 """Bytes of a head, and of what is around the chunks of a body, from which on no more are read."""
-
-
 LINGER_SECONDS: Final = 2.0
 """Seconds for which what a client goes on sending behind its last answer is taken and dropped, unless it leaves."""
 _END: Final = b"\r\n\r\n"
+# Requests of a connection that are read ahead: where thousands send theirs in advance, that comes before all answers.
+web_protocol.MAX_MSG_QUEUE_SIZE = 2
 
 
 def _without_clients(record: logging.LogRecord) -> bool:
@@ -346,8 +348,9 @@ class ProxyServer:
             reading.came, self._keeper.turned = self._keeper.came, reading.read_little
         self._keeping = asyncio.create_task(self._keeper.run())
         self._listener = await asyncio.get_running_loop().create_server(
-            self._accepted, sock=accepting, backlog=WAITING_CONNECTIONS
+            self._accepted, sock=accepting, backlog=ACCEPTED_AT_ONCE
         )
+        accepting.listen(WAITING_CONNECTIONS)  # asyncio takes one number for both
 
     async def stop(self, *, seconds: float) -> None:
         """Let nobody new in, give what is under way so many seconds, and close everything."""

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from berth.runtime.proxy.identity import address_of
-from berth.runtime.proxy.server import MAX_FIELD_BYTES, MAX_FIELDS, ProxyPortError, ProxyServer
+from berth.runtime.proxy.server import ACCEPTED_AT_ONCE, MAX_FIELD_BYTES, MAX_FIELDS, ProxyPortError, ProxyServer
 from tests.support.proxying import Visit, answering, application, body_of, get, proxy, read_body, status_of
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -270,3 +270,18 @@ async def test_what_takes_too_long_at_the_end_is_cut() -> None:
             await asyncio.sleep(0.01)
         await under_test.server.stop(seconds=0.1)
         assert await reader.read() == b""
+
+
+async def test_who_is_there_has_a_turn_while_many_connect() -> None:
+    many = 20 * ACCEPTED_AT_ONCE
+    async with application(answering(OK)) as app, proxy(app.address) as under_test:
+        address = ("127.0.0.1", under_test.server.port)
+        clients = [socket.create_connection(address, timeout=0.9) for _ in range(many)]  # the kernel lets them wait
+        before = 0
+        async with asyncio.timeout(60):
+            while before < many:
+                await asyncio.sleep(0)
+                assert under_test.server.connections - before <= ACCEPTED_AT_ONCE
+                before = under_test.server.connections
+        for client in clients:
+            client.close()
