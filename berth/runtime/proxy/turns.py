@@ -25,7 +25,7 @@ class Turns(Generic[C]):
         """Begin without anybody."""
         self._connecting = 0
         self._waiting: deque[asyncio.Future[C | None]] = deque()
-        self._well = 0  # how often somebody has got through
+        self._news = 0  # how often somebody has got through, or all were told that nobody does
 
     @property
     def idle(self) -> bool:
@@ -58,17 +58,18 @@ class Turns(Generic[C]):
 
     def begin(self) -> int:
         """Return what to tell :meth:`end` of when it began."""
-        return self._well
+        return self._news
 
     def end(self, begun: int, error: Exception | None) -> None:
         """A connection was made, or not.
 
-        Where nobody has got through since it began, nobody is there, as those see who wait: it would take hours for
-        all of them to find out.
+        Where nobody has got through since it began, nobody is there, as those are told who wait: it would take hours
+        for all of them to find out. They may come back; what began with this one and fails as well is no news to them.
         """
         if error is None:
-            self._well += 1
-        elif begun == self._well:
+            self._news += 1
+        elif begun == self._news:
+            self._news += 1
             for turn in self._waiting:
                 if not turn.done():
                     turn.set_exception(error)
@@ -77,7 +78,7 @@ class Turns(Generic[C]):
 
     def give(self, connection: C) -> bool:
         """Hand a connection that is free to who has waited longest; False: nobody waits."""
-        self._well += 1
+        self._news += 1
         turn = self._next()
         if turn is not None:
             turn.set_result(connection)

@@ -75,6 +75,22 @@ async def test_all_are_told_where_nobody_has_got_through_since_one_began_that_fa
     await asyncio.wait(waiting)
 
 
+async def test_those_that_fail_together_count_once() -> None:
+    """Who is told tries again, and is not to be told by the others that began with the first, one after another."""
+    turns = Turns[str]()
+    [waiting] = await crowd(turns, 1)
+    begun, error = [turns.begin() for _ in range(3)], ConnectionError("nobody is there")
+    turns.end(begun[0], error)
+    assert await outcomes([waiting]) == [error]
+    again = [asyncio.create_task(turns.take(lambda _found: None)) for _ in range(5)]
+    await asyncio.sleep(0)
+    for each in begun[1:]:
+        turns.end(each, error)
+    assert await outcomes(again) == [None, None, None, "waits", "waits"]
+    turns.end(turns.begin(), error)
+    assert await outcomes(again) == [None, None, None, error, error]
+
+
 @pytest.mark.parametrize(
     ("given_up", "goes_to"), [pytest.param(False, "next", id="another waits"), pytest.param(True, "back", id="nobody")]
 )
