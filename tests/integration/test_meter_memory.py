@@ -20,15 +20,17 @@ CLIENTS = 1200
 
 
 @pytest.mark.parametrize(
-    "sent",
+    ("sent", "clients"),
     [
-        pytest.param(HALF, id="half a head"),
-        pytest.param(LARGE, id="requests not answered"),
-        pytest.param(MANY, id="many small requests not answered"),
-        pytest.param(LONG, id="answers not read"),
+        pytest.param(HALF, CLIENTS, id="half a head"),
+        pytest.param(LARGE, CLIENTS, id="requests not answered"),
+        pytest.param(MANY, 2 * CLIENTS, id="many small requests not answered"),
+        pytest.param(LONG, CLIENTS, id="answers not read"),
     ],
 )
-async def test_more_clients_than_there_is_memory_for_end_nothing_for_others(tmp_path: Path, sent: bytes) -> None:
+async def test_more_clients_than_there_is_memory_for_end_nothing_for_others(
+    tmp_path: Path, sent: bytes, clients: int
+) -> None:
     async with application(script) as app:
         options = ["--meter-address=127.0.0.1", "--meter-port=0", "--meter-linger=0"]
         options += [f"--meter-application=127.0.0.1:{app.address.port}"]
@@ -38,4 +40,4 @@ async def test_more_clients_than_there_is_memory_for_end_nothing_for_others(tmp_
             with process:
                 await asyncio.to_thread(process.wait_ready)
                 [line] = process.records("users are measured")
-                await flood(process, line["port"], sent, CLIENTS)
+                await flood(process, line["port"], sent, clients)
