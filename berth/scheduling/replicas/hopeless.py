@@ -27,21 +27,22 @@ def without_hopeless(problem: Problem) -> Problem:
 
 def never_come(pod_sets: Sequence[PodSet], rules: Iterable[Rule]) -> set[int]:
     """Find the pod sets that wait for each other, or for those that do; the first of its kind waits for nobody."""
-    wants: defaultdict[int, list[Affinity]] = defaultdict(list)
+    unmet = [0] * len(pod_sets)
+    awaited: defaultdict[int, list[list[int]]] = defaultdict(list)  # who waits for the pod set, by rule
     for rule in rules:
-        if isinstance(rule, Affinity) and rule.weight is None:
-            for row in rule.subjects:
-                wants[row].append(rule)
-    come = {row for row, each in enumerate(pod_sets) if each.replicas and row not in wants}
-    waiting = set(wants)
-
-    def may_come(row: int) -> bool:
-        return all(
-            row in rule.selects or not come.isdisjoint(rule.selects) or (rule.placed is not None and rule.placed.any())
-            for rule in wants[row]
-        )
-
-    while more := {row for row in waiting if may_come(row)}:
-        come |= {row for row in more if pod_sets[row].replicas}
-        waiting -= more
-    return waiting
+        if isinstance(rule, Affinity) and rule.weight is None and not (rule.placed is not None and rule.placed.any()):
+            selected = set(rule.selects)
+            waiting = [row for row in rule.subjects if row not in selected]
+            for row in waiting:
+                unmet[row] += 1
+            for row in selected if waiting else ():
+                awaited[row].append(waiting)
+    come = [row for row, each in enumerate(pod_sets) if each.replicas and not unmet[row]]
+    while come:
+        for waiting in awaited.pop(come.pop(), ()):
+            for row in waiting:
+                unmet[row] -= 1
+                if not unmet[row] and pod_sets[row].replicas:
+                    come.append(row)
+            waiting.clear()  # one of those that a rule selects is enough
+    return {row for row, rules_unmet in enumerate(unmet) if rules_unmet}
