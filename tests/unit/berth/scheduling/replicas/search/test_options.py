@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, count
 from math import comb
 
 import numpy as np
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
-from berth.scheduling.gang.budget import UNLIMITED, finish
+from berth.scheduling.gang.budget import UNLIMITED, Budget, finish
 from berth.scheduling.replicas.problem import Edge, Problem
 from berth.scheduling.replicas.rule import AntiAffinity
 from berth.scheduling.replicas.search import options
@@ -100,6 +100,23 @@ def test_tables_of_all_pairs_are_bounded(spare: int, monkeypatch: pytest.MonkeyP
     books = books_of(problem(1, 1, 2, 0, edges=[(0, 1), (1, 0), (1, 2), (2, 3)]))
     monkeypatch.setattr(options, "MOST_FIGURES", 8 * 8 + 8 * 36 + spare)
     assert (Options.few(books) is None) is (spare < 0)
+
+
+RULES = [AntiAffinity(domain=HOST, subjects=[w % 3], selects=[0, 1, 2], weight=1 + w) for w in range(50)]
+"""Among three workloads of 36 ways each, where each has two pods."""
+
+
+def test_rules_are_tabled_as_long_as_that_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty workloads with three rules each took 16 seconds otherwise."""
+    monkeypatch.setattr(options, "MOST_FIGURES", 2 * (3 * 36) ** 2)
+    assert len(options_of(problem(2, 2, 2, rules=RULES)).parts) == len(RULES) - 2
+
+
+def test_others_have_turns_between_rules() -> None:
+    clock, books = count(), books_of(problem(2, 2, 2, rules=RULES))
+    made = Options(books, {w: [w] for w in range(3)})
+    turns = sum(1 for _ in made.work_out(Budget(lambda: float(next(clock)), 1e9)))
+    assert turns >= len(RULES)
 
 
 def test_what_one_workload_has_with_itself_is_no_part() -> None:
