@@ -7,6 +7,8 @@ watches them: a cluster has ten old ones for each Deployment.
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -18,12 +20,16 @@ from berth.kube.errors import ApiError
 from berth.kube.objects import ReplicaSet
 from berth.kube.resources import REPLICA_SETS
 from berth.runtime.workqueue import WorkQueue
+from berth.scheduling.declared import UNANSWERED_SECONDS
 from berth.scheduling.queue_entry import EntryKey
 
 log = structlog.get_logger(__name__)
 
 WORKERS: Final = 8
 """AppGroups whose ReplicaSets are read at once; of one namespace, a quarter."""
+STALE_SECONDS: Final = UNANSWERED_SECONDS / 2
+"""Seconds after which an AppGroup whose turn has not come is not read: when hundreds of one namespace come at once,
+those that come next would wait behind answers that nobody waits for."""
 TRY_SECONDS: Final = 2.0
 """Seconds that this may take: nobody waits for the answer for longer."""
 
@@ -31,20 +37,31 @@ TRY_SECONDS: Final = 2.0
 class ReplicaSets:
     """Reads them when asked to."""
 
-    def __init__(self, client: ApiClient, *, answer: Callable[[EntryKey, Mapping[str, int]], None]) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        *,
+        answer: Callable[[EntryKey, Mapping[str, int]], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Prepare without I/O.
 
         Args:
             client: open API client.
             answer: called on the event loop with pods that there are to be, by uid of the ReplicaSet; without any where
-                ReplicaSets cannot be read.
+                ReplicaSets cannot be read, or not in time.
+            clock: monotonic time.
         """
         self._client = client
         self._answer = answer
+        self._clock = clock
+        self._asked: dict[EntryKey, float] = {}
+        """when each was asked for that is not being read yet"""
         self._queue: WorkQueue[EntryKey] = WorkQueue(lambda key: key.namespace)
 
     def ask(self, key: EntryKey) -> None:
         """Have the ReplicaSets of an AppGroup read; to be called on the event loop."""
+        self._asked[key] = self._clock()
         self._queue.add(key)
 
     async def run(self) -> None:
@@ -52,6 +69,9 @@ class ReplicaSets:
         await self._queue.run(self._read, workers=WORKERS)
 
     async def _read(self, key: EntryKey) -> bool:
+        if self._clock() > self._asked.pop(key, -math.inf) + STALE_SECONDS:
+            self._answer(key, {})
+            return False
         found: list[ReplicaSet] = []
         try:
             async with asyncio.timeout(TRY_SECONDS):

@@ -13,7 +13,7 @@ from berth.kube.errors import ApiError
 from berth.kube.objects import ReplicaSet
 from berth.network.groups import GroupKey
 from berth.scheduling.queue_entry import EntryKey
-from controllers.placement.replica_sets import ReplicaSets
+from controllers.placement.replica_sets import STALE_SECONDS, ReplicaSets
 from tests.support.kube import running, until
 
 SHOP = EntryKey.of_group(GroupKey("default", "shop"), "berth-scheduler")
@@ -37,12 +37,18 @@ def replica_set(uid: str, **fields: Any) -> ReplicaSet:
     return msgspec.convert({"metadata": {"uid": uid}, **fields}, ReplicaSet)
 
 
-async def answers(server: Server) -> list[tuple[EntryKey, Mapping[str, int]]]:
-    """What is said of the ReplicaSets of one AppGroup."""
+async def answers(server: Server, *times: float) -> list[tuple[EntryKey, Mapping[str, int]]]:
+    """What is said of the ReplicaSets of one AppGroup that is asked for at these times, its turn being at the last."""
     said: list[tuple[EntryKey, Mapping[str, int]]] = []
-    reader = ReplicaSets(cast("ApiClient", server), answer=lambda key, replicas: said.append((key, replicas)))
-    async with running(reader.run()):
+    now = 0.0
+    reader = ReplicaSets(
+        cast("ApiClient", server), answer=lambda key, replicas: said.append((key, replicas)), clock=lambda: now
+    )
+    *asked, turn = times or (0.0, 0.0)
+    for now in asked:  # noqa: B007
         reader.ask(SHOP)
+    now = turn
+    async with running(reader.run()):
         await until(lambda: bool(said), what="an answer")
     return said
 
@@ -82,3 +88,18 @@ async def test_who_cannot_be_read_is_said_to_have_none_to_come(error: Exception)
     server = Server(error=error)
     assert await answers(server) == [(SHOP, {})]
     assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "read"),
+    [
+        pytest.param((0.0, 0.9 * STALE_SECONDS), True, id="soon"),
+        pytest.param((0.0, 1.1 * STALE_SECONDS), False, id="after-many-others"),
+        pytest.param((0.0, STALE_SECONDS, 1.1 * STALE_SECONDS), True, id="asked-for-again-meanwhile"),
+    ],
+)
+async def test_nobody_is_read_whose_pods_have_waited_long(times: tuple[float, ...], read: bool) -> None:
+    """A namespace whose AppGroups all come at once has others of it wait behind answers that nobody waits for."""
+    server = Server(replica_set("a", spec={"replicas": 3}))
+    assert await answers(server, *times) == [(SHOP, {"a": 3} if read else {})]
+    assert len(server.asked) == read
