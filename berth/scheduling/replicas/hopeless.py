@@ -5,19 +5,20 @@ Orders of binding are judged for whole plans only, so that a search would try al
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from berth.scheduling.gang.budget import Budget
 from berth.scheduling.replicas.problem import PodSet, Problem, Rule
 from berth.scheduling.replicas.rule import Affinity
 
 
-def without_hopeless(problem: Problem) -> Problem:
-    """The problem with no node for pods that can never come; the same one where there are none."""
-    hopeless = never_come(problem.pod_sets, problem.rules)
+def without_hopeless(problem: Problem, budget: Budget) -> Generator[None, None, Problem]:
+    """Make the problem with no node for pods that can never come, in turns; the same one where there are none."""
+    hopeless = yield from never_come(problem.pod_sets, problem.rules, budget)
     if not hopeless:
         return problem
     nowhere = np.zeros(problem.nodes.size, dtype=np.bool_)
@@ -25,24 +26,27 @@ def without_hopeless(problem: Problem) -> Problem:
     return replace(problem, pod_sets=sets)
 
 
-def never_come(pod_sets: Sequence[PodSet], rules: Iterable[Rule]) -> set[int]:
-    """Find the pod sets that wait for each other, or for those that do; the first of its kind waits for nobody."""
-    unmet = [0] * len(pod_sets)
-    awaited: defaultdict[int, list[list[int]]] = defaultdict(list)  # who waits for the pod set, by rule
+def never_come(pod_sets: Sequence[PodSet], rules: Iterable[Rule], budget: Budget) -> Generator[None, None, set[int]]:
+    """Find the pod sets that wait for each other, or for those that do; the first of its kind waits for nobody.
+
+    Chains are followed in turns, from those who wait for nobody on: a group may have thousands of steps.
+    """
+    unmet = Counter[int]()
+    followers: defaultdict[int, list[set[int]]] = defaultdict(list)
     for rule in rules:
-        if isinstance(rule, Affinity) and rule.weight is None and not (rule.placed is not None and rule.placed.any()):
-            selected = set(rule.selects)
-            waiting = [row for row in rule.subjects if row not in selected]
-            for row in waiting:
-                unmet[row] += 1
-            for row in selected if waiting else ():
-                awaited[row].append(waiting)
-    come = [row for row, each in enumerate(pod_sets) if each.replicas and not unmet[row]]
+        yield from budget.pause()
+        if not isinstance(rule, Affinity) or rule.weight is not None or (rule.placed is not None and rule.placed.any()):
+            continue
+        waiting = set(rule.subjects).difference(rule.selects)
+        unmet.update(waiting)
+        for row in rule.selects if waiting else ():
+            if pod_sets[row].replicas:
+                followers[row].append(waiting)
+    come = [row for row in range(len(pod_sets)) if not unmet[row]]
     while come:
-        for waiting in awaited.pop(come.pop(), ()):
-            for row in waiting:
-                unmet[row] -= 1
-                if not unmet[row] and pod_sets[row].replicas:
-                    come.append(row)
+        yield from budget.pause()
+        for waiting in followers.pop(come.pop(), ()):
+            unmet.subtract(waiting)
+            come += [row for row in waiting if not unmet[row]]
             waiting.clear()  # one of those that a rule selects is enough
-    return {row for row, rules_unmet in enumerate(unmet) if rules_unmet}
+    return {row for row, count in unmet.items() if count}

@@ -68,7 +68,8 @@ def plan(
         effort: how much is tried; the default suits applications of up to a few hundred pods.
     """
     effort = effort or Effort()
-    problem = yield from near_enough(without_hopeless(problem), budget, whole=not partial)
+    problem = yield from without_hopeless(problem, budget)
+    problem = yield from near_enough(problem, budget, whole=not partial)
     rng = np.random.default_rng(effort.seed)
     best: tuple[_Quality, Draft] | None = None
     for columns in choose_columns(problem):
