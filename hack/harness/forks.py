@@ -122,29 +122,24 @@ class Fork:
         self.send_signal(signal.SIGKILL)
 
 
-_open: list[Forks | None] = []
+_open: list[Forks] = []
 
 
 @contextmanager
 def forking() -> Iterator[None]:
-    """Have controllers forked meanwhile; the process that forks starts with the first of them."""
-    _open.append(None)
+    """Have controllers forked meanwhile; to be called by a thread that lives as long, with which the forks end."""
+    forks = Forks()
+    _open.append(forks)
     try:
         yield
     finally:
-        forks = _open.pop()
-        if forks is not None:
-            forks.close()
+        _open.remove(forks)
+        forks.close()
 
 
 def current_forks() -> Forks | None:
     """The process that forks; None outside of :func:`forking`."""
-    if not _open:
-        return None
-    forks = _open[-1]
-    if forks is None:
-        forks = _open[-1] = Forks()
-    return forks
+    return _open[-1] if _open else None
 
 
 def _serve() -> None:
