@@ -54,6 +54,15 @@ def test_what_makes_no_sense_is_told_and_others_are_paired_all_the_same(node: So
     eventually(lambda: node.events("BadInput"), what="Event")
 
 
+@pytest.mark.parametrize("time", ["0000-01-01T00:00:00Z", "9999-12-31T23:00:00-05:00", "2026-01-31T12:00:00+99:00"])
+def test_a_time_that_nobody_understands_keeps_no_pod_from_being_paired(node: SocketStand, time: str) -> None:
+    node.pod("odd", "A")
+    for name in ("one-d", "two-d"):
+        node.pod(name, "D")
+    node.assign(node.entry("one-d", 0), node.entry("two-d", 0), node.entry("odd", 1) | {"time": time})
+    eventually(node.assigned, accept=lambda found: found["one-d"] != found["two-d"], what="a move")
+
+
 def test_an_assignment_for_a_pod_that_is_gone_is_taken_out_whoever_wrote_it(node: SocketStand) -> None:
     node.place(["one-d"])
     waiting = node.stage.pod("waiting", labels={"berth.dev/interference-class": "A"})

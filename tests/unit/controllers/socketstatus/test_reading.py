@@ -50,6 +50,24 @@ def test_lists_of_cpus_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
+    ("stated", "hour"),
+    [
+        pytest.param("2026-01-31T12:00:00Z", 12, id="a time"),
+        pytest.param("0000-01-01T00:00:00Z", None, id="a year that is none"),
+        pytest.param("9999-12-31T23:00:00-05:00", None, id="beyond the last year"),
+        pytest.param("2026-01-31T12:00:00+99:00", None, id="a zone that is none"),
+    ],
+)
+def test_a_time_that_only_the_api_server_understands_is_as_none(stated: str, hour: int | None) -> None:
+    """Anybody who may edit assignments can write one, and all other pods of the node are to be paired all the same."""
+    others = {"uid": "u2", "namespace": "shop", "name": "web-2", "socket": 0, "time": "2026-01-31T12:00:00Z"}
+    spec = {"assignments": [ASSIGNMENT | {"time": stated}, others]}
+    one, other = read({"metadata": {"name": "n1"}, "spec": spec}).spec.assignments
+    assert (one.name, one.time and one.time.hour) == ("web-1", hour)
+    assert other.time is not None
+
+
+@pytest.mark.parametrize(
     "obj",
     [
         pytest.param({"metadata": {"name": "n1"}}, id="nothing but a name"),
