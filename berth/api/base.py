@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 from pydantic.alias_generators import to_camel
 
 from berth.api.errors import InvalidObjectError
+
+AS_SENT: Final = {"as sent": True}
+"""Context of validation: what is read is an object as the API server takes it, not values of a program."""
 
 
 def _parse_timestamp(value: Any) -> Any:
@@ -100,7 +103,7 @@ class ApiObject(ApiModel):
             berth.api.errors.InvalidObjectError: the object does not fit; the message names object, field and remedy.
         """
         try:
-            return cls.model_validate(obj)
+            return cls.model_validate(obj, context=AS_SENT)
         except ValidationError as error:
             if isinstance(obj, Mapping) and "status" in obj:
                 return cls.parse({name: value for name, value in obj.items() if name != "status"})

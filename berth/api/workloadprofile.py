@@ -6,10 +6,10 @@ import re
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
 from berth.api import rules
-from berth.api.base import ApiModel, ApiObject, Int32, Timestamp
+from berth.api.base import AS_SENT, ApiModel, ApiObject, Int32, Timestamp
 from berth.api.interference import InterferenceClass
 from berth.api.labels import BERTH_GROUP
 
@@ -30,13 +30,15 @@ MAX_NAME: Final = 253
 _SLOWDOWN: Final = r"^(0\.[1-9][0-9]{0,2}|[1-9][0-9]{0,2}(\.[0-9]{1,3})?)$"
 
 
-def _read_slowdown(value: Any) -> float:
+def _read_slowdown(value: Any, info: ValidationInfo) -> float:
     if isinstance(value, str):
         if not re.fullmatch(_SLOWDOWN, value, re.ASCII):
             raise ValueError(f"{value!r} is no slowdown; write a decimal number of three places such as '1.25'")
         return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.1 <= value < 1000:
         raise ValueError(f"{value!r} is no slowdown; write a decimal number from 0.1 to 999.999 in quotes")
+    if info.context is AS_SENT:
+        raise ValueError(f"{value!r} is a number, and has to be text; write it in quotes")
     return round(float(value), PLACES)
 
 

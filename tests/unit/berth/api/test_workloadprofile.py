@@ -42,6 +42,7 @@ def test_the_example() -> None:
         pytest.param({"interferenceClass": "catA"}, "interferenceClass", id="a label's form"),
         pytest.param({"sensitivity": "fast"}, "'fast' is no slowdown", id="words"),
         pytest.param({"sensitivity": "1.2345"}, "three places", id="too fine"),
+        pytest.param({"sensitivity": 1.25}, "in quotes", id="a number"),
         pytest.param({"sensitivity": "-1"}, "is no slowdown", id="negative"),
         pytest.param({"contentiousness": "0.0"}, "is no slowdown", id="nothing"),
         pytest.param({"contentiousness": "1e3"}, "is no slowdown", id="exponent"),

@@ -111,6 +111,9 @@ def test_whose_profile_does_not_ask_gets_no_socket(configuration: tuple[str, str
     ("manifest", "words"),
     [
         pytest.param(profile("web", "E"), "interferenceClass", id="no such class"),
+        pytest.param(
+            profile("web", "B", slowdowns=[{"beside": "web", "slowdown": 1.25}]), "1.25.*in quotes", id="a number"
+        ),
         pytest.param({**sockets("n1", 4), "spec": {"assignments": [{"uid": "u"}]}}, "socket", id="no socket"),
     ],
 )
