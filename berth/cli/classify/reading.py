@@ -113,7 +113,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _named(name: str, where: str, what: str) -> None:
     """See that something has a name: without one, a run beside a neighbour is a run alone."""
-    if not name.strip():
+    # Half of a character, which JSON can escape, cannot be written to any answer.
+    if not name.strip() or any("\ud800" <= each <= "\udfff" for each in name):
         raise RunTimesError(f"{where}: {name!r} is no name of a {what}")
 
 

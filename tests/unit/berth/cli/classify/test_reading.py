@@ -84,6 +84,7 @@ CSV = "workload,beside,seconds\n"
             id="neighbour without a name",
         ),
         pytest.param('{"isolated_runtime_s": {" ": 5}}', "' ' is no name of a workload", id="workload without a name"),
+        pytest.param('{"isolated_runtime_s": {"\\ud800": 5}}', "is no name of a workload", id="half of a character"),
         pytest.param(
             '{"isolated_runtime_s": {"a": 5}, "corun_runtime_s": {" ": {"a": 9}}}',
             "corun_runtime_s: ' ' is no name of a workload",
