@@ -108,14 +108,14 @@ class UpstreamPool:
         while (found := await turns.take(self.release)) is not None:
             if found.reusable:  # it may have been closed since it was handed on
                 return found
-        begun, error = turns.begin(), None
+        begun = turns.begin()
         try:
-            return await self._connect(address)
-        except UpstreamError as problem:
-            error = problem
-            raise
-        finally:
+            connection = await self._connect(address)
+        except BaseException as error:
             turns.end(begun, error)
+            raise
+        turns.end(begun, None)
+        return connection
 
     async def _connect(self, address: Address) -> UpstreamConnection:
         try:

@@ -60,15 +60,15 @@ class Turns(Generic[C]):
         """Return what to tell :meth:`end` of when it began."""
         return self._news
 
-    def end(self, begun: int, error: Exception | None) -> None:
-        """A connection was made, or not.
+    def end(self, begun: int, error: BaseException | None) -> None:
+        """A connection was made, or not; who was cancelled has found out neither.
 
         Where nobody has got through since it began, nobody is there, as those are told who wait: it would take hours
         for all of them to find out. They may come back; what began with this one and fails as well is no news to them.
         """
         if error is None:
             self._news += 1
-        elif begun == self._news:
+        elif isinstance(error, Exception) and begun == self._news:
             self._news += 1
             for turn in self._waiting:
                 if not turn.done():

@@ -75,6 +75,31 @@ async def test_all_are_told_at_once_that_nobody_is_there(connecting: list[int]) 
     assert len(connecting) <= 2 * MOST_CONNECTING
 
 
+async def test_those_who_go_away_keep_nobody_from_being_told_that_nobody_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a node that is gone nothing comes: who gives up before that is known has not got through."""
+    gone, begun = asyncio.Event(), 0
+
+    async def connect(_pool: UpstreamPool, _address: Address) -> UpstreamConnection:
+        nonlocal begun
+        begun += 1
+        await gone.wait()
+        raise UpstreamError(Failure.CONNECT, "no connection")
+
+    monkeypatch.setattr(UpstreamPool, "_connect", connect)
+    pool, address = UpstreamPool(), Address("192.0.2.1", 80)
+    tasks = [asyncio.create_task(ask(pool, address)) for _ in range(MANY)]
+    while begun < MOST_CONNECTING:
+        await asyncio.sleep(0)
+    tasks[0].cancel()
+    await asyncio.wait(tasks[:1])
+    gone.set()
+    found = await asyncio.gather(*tasks[1:], return_exceptions=True)
+    assert all(isinstance(each, UpstreamError) for each in found)
+    assert (begun, pool._turns) == (MOST_CONNECTING + 1, {})
+
+
 async def test_those_who_go_away_keep_nobody_waiting() -> None:
     pool = UpstreamPool()
     async with application(answering(OK)) as app, asyncio.timeout(60):
