@@ -57,11 +57,17 @@ async def application(script: Script, host: str = "127.0.0.1") -> AsyncIterator[
     """Run one."""
     app = Application(script)
     tasks: set[asyncio.Task[None]] = set()
+    over = False
+
+    def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if over:  # accepted before, and made known afterwards
+            writer.transport.abort()
+            return
+        task = asyncio.create_task(serve(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
         visit = Visit(reader, writer, app.visits)
         app.visits += 1
         original = visit.head
@@ -77,15 +83,15 @@ async def application(script: Script, host: str = "127.0.0.1") -> AsyncIterator[
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
-            tasks.discard(task)
             writer.close()
 
-    server = await asyncio.start_server(serve, host, 0)
+    server = await asyncio.start_server(accepted, host, 0)
     host, port = server.sockets[0].getsockname()[:2]
     app.address = Address(host, port)
     try:
         yield app
     finally:
+        over = True
         server.close()
         for task in list(tasks):
             task.cancel()
