@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import resource
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from berth.api.text import shortened
 from berth.cli.commands import fail
 from berth.cli.output import Output, print_document
 from berth.cli.progress import progress_on_stderr
+from berth.runtime.open_files import allow_most_files
 
 NOT_REACHED: Final = 3
 """Exit status: a host answered nothing."""
@@ -62,7 +62,7 @@ def probe(
         targets = [target(host, port) for host in dict.fromkeys(hosts)]
     except ValueError as error:
         fail(f"berth-agent probe: {error}")
-    _allow_descriptors()
+    allow_most_files()  # each host takes one
     try:
         with progress_on_stderr(quiet=quiet) as report:
             found, dropped = measure(targets, rounds, rate, report)
@@ -139,13 +139,6 @@ def measure(
     now = boot_clock.now()
     found = {name: window.figures(now) for name, window in windows.items()}
     return {name: figures for name, figures in found.items() if figures is not None}, dropped
-
-
-def _allow_descriptors() -> None:
-    """Have as many descriptors as the command may: shells mostly allow 1024 at first, and each host takes one."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from berth.kube.memory import give_back_free_memory, give_back_large_blocks
 from berth.runtime import struct_types
 from berth.runtime.component import Component, ComponentContext, run_together
 from berth.runtime.health import Checks, HealthPortError, HealthServer
+from berth.runtime.open_files import allow_most_files
 from berth.runtime.operator import Operator
 from berth.runtime.settings import ComponentSettings, RunSettings
 
@@ -69,6 +70,7 @@ async def run_components(components: Sequence[Selected], settings: RunSettings) 
     faulthandler.enable(_STANDARD_ERROR)  # a library that crashes would end us without a word
     struct_types.prepare()
     give_back_large_blocks()
+    allow_most_files()
     stop = asyncio.Event()
     with _signals(stop):
         work = asyncio.ensure_future(_run(components, settings, stop))

@@ -2,9 +2,9 @@
 
 ``python -m tests.support.probe run probe ...`` is ``berth run probe ...``. What the component does is chosen by the
 environment variable PROBE: ``wait`` (follow namespaces and never end), ``idle`` (never end, no API access), ``fail``,
-``end``, ``refuse`` (its settings), ``large`` (say whether large blocks are given back), ``types`` (say whether types
-have been worked out), ``stuck`` (ignore cancellation), ``slow`` (clean up for a while), ``note`` (record an Event about
-the namespace default while it is stopped).
+``end``, ``refuse`` (its settings), ``large`` (say whether large blocks are given back), ``files`` (say how many it may
+have open), ``types`` (say whether types have been worked out), ``stuck`` (ignore cancellation), ``slow`` (clean up for
+a while), ``note`` (record an Event about the namespace default while it is stopped).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import asyncio
 import faulthandler
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -111,6 +112,8 @@ class Probe:
             return
         if self._mode == "large":
             log.info("large blocks", given_back=malloc.given_back())
+        if self._mode == "files":
+            log.info("files", most=resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         if self._mode == "types":
             before, told = len(_worked_out), faulthandler.is_enabled()
             msgspec.convert({"number": 1}, Late)

@@ -5,6 +5,7 @@ With one: tests/integration/test_kube_run.py.
 
 from __future__ import annotations
 
+import resource
 import signal
 import urllib.error
 import urllib.request
@@ -86,6 +87,17 @@ def status(port: int, path: str) -> tuple[int, str]:
 def test_every_process_gives_large_blocks_back(kubeconfig: str) -> None:
     with berth("run", "probe", kubeconfig, *QUIET, mode="large") as process:
         assert process.until("large blocks")["given_back"] is True
+
+
+def test_every_process_may_open_as_many_files_as_it_is_allowed(kubeconfig: str) -> None:
+    """Container runtimes begin with 1024: a router or meter would be full with 500 clients."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, hard - 1), hard))
+    try:
+        with berth("run", "probe", kubeconfig, *QUIET, mode="files") as process:
+            assert process.until("files")["most"] == hard
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_types_are_worked_out_before_there_are_threads_and_crashes_are_told(kubeconfig: str) -> None:
