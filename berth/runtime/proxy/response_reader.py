@@ -150,7 +150,11 @@ class ResponseReader:
         )
         nothing_follows = self._bodyless or status in (101, 204, 304)
         measured = nothing_follows or self._chunked or self.head.length is not None
-        self.lasting = measured and self._parser.should_keep_alive()
+        # A body that must not be, and may come: it would be taken for the answer to the next request.
+        feared = not self._bodyless and (
+            (status in (204, 304) and self._chunked) or (status == 204 and bool(self.head.length))
+        )
+        self.lasting = measured and not feared and self._parser.should_keep_alive()
         self._around = 0
         if nothing_follows:
             self.complete = True

@@ -42,6 +42,14 @@ ANSWERS = [
     pytest.param("HEAD", OK + b"Transfer-Encoding: chunked\r\n\r\n", b"", True, id="HEAD of chunks"),
     pytest.param("GET", b"HTTP/1.1 204 No\r\n\r\n", b"", True, id="204"),
     pytest.param("GET", b"HTTP/1.1 304 No\r\nContent-Length: 9\r\n\r\n", b"", True, id="304, with the length of 200"),
+    pytest.param(
+        "GET", b"HTTP/1.1 204 No\r\nContent-Length: 0\r\n\r\n", b"", True, id="204, with the length of nothing"
+    ),
+    # Neither has a body; whoever states one may send it, which would be taken for the answer to the next request.
+    pytest.param("GET", b"HTTP/1.1 204 No\r\nContent-Length: 2\r\n\r\n", b"", False, id="204, with a length"),
+    pytest.param("GET", b"HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n", b"", False, id="204 of chunks"),
+    pytest.param("HEAD", b"HTTP/1.1 304 No\r\nTransfer-Encoding: chunked\r\n\r\n", b"", True, id="HEAD, 304 of chunks"),
+    pytest.param("GET", b"HTTP/1.1 304 No\r\nTransfer-Encoding: chunked\r\n\r\n", b"", False, id="304 of chunks"),
     pytest.param("GET", OK + b"Connection: close\r\nContent-Length: 1\r\n\r\na", b"a", False, id="the last one"),
     pytest.param("GET", b"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\na", b"a", False, id="HTTP/1.0"),
     pytest.param(
