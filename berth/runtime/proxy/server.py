@@ -20,6 +20,7 @@ from berth.runtime.proxy.headers import MAX_HEAD_BYTES
 from berth.runtime.proxy.memory import CONNECTION_BYTES, LEAST_BYTES, Keeper, head_bytes, memory_limit, memory_used
 from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.reading import BUFFERED_BYTES, read_at_most
+from berth.runtime.proxy.room import Refusal, make_room
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +30,7 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 KEEP_ALIVE_SECONDS: Final = 75.0
 """Seconds for the first request of a connection, and from one to the next."""
 MOST_CONNECTIONS: Final = 10_000
-"""Connections of clients at a time; one more is closed at once."""
+"""Connections of clients at a time; for one more another is closed, or it where all wait for answers."""
 WAITING_CONNECTIONS: Final = 1024
 """Connections that wait to be accepted."""
 ACCEPTED_AT_ONCE: Final = 16
@@ -386,14 +387,7 @@ class ProxyServer:
             self._busy.discard(protocol)
 
     def _accepted(self) -> asyncio.BaseProtocol:
-        if self._server is None or self.connections >= self._most:
-            return _Refusal()
+        full = self.connections >= self._most
+        if self._server is None or (full and not make_room(self._server.connections, self._busy)):
+            return Refusal()
         return _Connection(self._server, self._keeper, **self._options)
-
-
-class _Refusal(asyncio.Protocol):
-    """A connection too many."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Close it."""
-        transport.close()

@@ -190,27 +190,6 @@ async def test_all_addresses_have_one_port_and_a_user_one_address(client: str) -
     assert seen == [client]
 
 
-async def test_one_connection_too_many_is_closed() -> None:
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        return web.Response(text="ok")
-
-    server = ProxyServer(handle, host="127.0.0.1", port=0, most_connections=2)
-    await server.start()
-    try:
-        held = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
-        for reader, writer in held:
-            writer.write(get(last=False))
-            assert status_of(await reader.readline()) == 200
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        assert await reader.read() == b""
-        writer.close()
-        assert server.connections == 2
-        for _, one in held:
-            one.close()
-    finally:
-        await server.stop(seconds=0)
-
-
 async def test_a_port_that_is_taken_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         server = ProxyServer(lambda _: asyncio.sleep(0), host="127.0.0.1", port=taken.getsockname()[1])  # type: ignore[arg-type]
