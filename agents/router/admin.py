@@ -15,6 +15,7 @@ from agents.router.balancer import Balancer
 from agents.router.knowledge import Knowledge
 from agents.router.routing import SHOWN_CHARACTERS
 from berth.runtime.health import MAX_CONNECTIONS
+from berth.runtime.proxy.upstream import Address
 from berth.runtime.site import Site
 
 log = structlog.get_logger(__name__)
@@ -102,7 +103,7 @@ class Admin:
                     {
                         "pod": backend.pod,
                         "node": backend.node,
-                        "address": f"{backend.address.host}:{backend.address.port}",
+                        "address": _shown(backend.address),
                         "requests": balancer.load(backend.address),
                         "inTrouble": balancer.in_trouble(backend.address),
                     }
@@ -122,3 +123,9 @@ class Admin:
                 "associations": [{"user": user[:SHOWN_CHARACTERS], "node": node} for user, node in shown],
             }
         )
+
+
+def _shown(address: Address) -> str:
+    """Return an address as a URL has it."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -33,10 +33,10 @@ def token_file(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def admin(token_file: Path) -> AsyncIterator[Admin]:
+async def admin(token_file: Path, pod: Backend = POD) -> AsyncIterator[Admin]:
     balancer = Balancer(time.monotonic)
-    balancer.replace([POD])
-    balancer.begin(POD.address)
+    balancer.replace([pod])
+    balancer.begin(pod.address)
     knowledge = Knowledge(b"k" * 32, Instructions(policy="near"), {"abcdefghijklmnop": "n"})
     served = Admin(balancer, knowledge, token_file=token_file, host="127.0.0.1", port=0)
     await served.start()
@@ -53,9 +53,13 @@ async def get(served: Admin, path: str, authorization: str | None = f"Bearer {TO
         return answer.status, await answer.json() if answer.status == 200 else await answer.text()
 
 
-async def test_pods_and_what_they_have_to_do(token_file: Path) -> None:
-    async with admin(token_file) as served:
-        expected = {"pod": "p", "node": "n", "address": "10.0.0.1:80", "requests": 1, "inTrouble": False}
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [pytest.param("10.0.0.1", "10.0.0.1:80", id="IPv4"), pytest.param("fd00::1", "[fd00::1]:80", id="IPv6")],
+)
+async def test_pods_and_what_they_have_to_do(token_file: Path, host: str, shown: str) -> None:
+    async with admin(token_file, Backend(Address(host, 80), "n", "p")) as served:
+        expected = {"pod": "p", "node": "n", "address": shown, "requests": 1, "inTrouble": False}
         assert await get(served, "/v1/backends") == (200, {"backends": [expected]})
 
 
