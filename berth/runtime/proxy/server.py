@@ -20,7 +20,7 @@ from berth.runtime.proxy.headers import MAX_HEAD_BYTES
 from berth.runtime.proxy.memory import CONNECTION_BYTES, LEAST_BYTES, Keeper, head_bytes, memory_limit, memory_used
 from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.reading import BUFFERED_BYTES, read_at_most
-from berth.runtime.proxy.room import Refusal, make_room
+from berth.runtime.proxy.room import Refusal, is_idle, make_room
 
 log = structlog.get_logger(__name__)
 
@@ -299,7 +299,6 @@ class ProxyServer:
         self.port = port
         """port that it listens on"""
         self._most = most_connections
-        self._busy: set[object] = set()
         self._server: web.Server | None = None
         self._options: dict[str, Any] = {}
         self._listener: asyncio.Server | None = None
@@ -320,7 +319,7 @@ class ProxyServer:
         Raises:
             ProxyPortError: address or port cannot be used.
         """
-        self._server = web.Server(self._answer, handler_cancellation=True)
+        self._server = web.Server(self._handler, handler_cancellation=True)
         self._options = {
             "loop": asyncio.get_running_loop(),
             "access_log": None,
@@ -358,12 +357,13 @@ class ProxyServer:
         if self._listener is None or self._server is None:
             return
         self._listener.close()
-        for connection in self._server.connections:
-            if connection not in self._busy:
-                connection.force_close()  # one with a request would not read the rest of its body
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        while self._server.connections and loop.time() < until:
+        while True:
+            for connection in filter(is_idle, self._server.connections):
+                connection.force_close()  # one with a request would not read the rest of its body
+            if not self._server.connections or loop.time() >= until:
+                break
             await asyncio.sleep(0.05)
         left = len(self._server.connections)
         if left:
@@ -378,16 +378,8 @@ class ProxyServer:
         found = self._server.connections if self._server is not None else ()
         return [each for each in found if isinstance(each, _Connection)]
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        protocol = request.protocol
-        self._busy.add(protocol)
-        try:
-            return await self._handler(request)
-        finally:
-            self._busy.discard(protocol)
-
     def _accepted(self) -> asyncio.BaseProtocol:
         full = self.connections >= self._most
-        if self._server is None or (full and not make_room(self._server.connections, self._busy)):
+        if self._server is None or (full and not make_room(self._server.connections)):
             return Refusal()
         return _Connection(self._server, self._keeper, **self._options)

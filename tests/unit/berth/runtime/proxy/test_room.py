@@ -11,6 +11,16 @@ from berth.runtime.proxy.room import make_room
 
 
 @dataclass(eq=False)
+class Waiter:
+    """What aiohttp waits by for a request."""
+
+    over: bool = False
+
+    def done(self) -> bool:
+        return self.over
+
+
+@dataclass(eq=False)
 class Wire:
     """A transport."""
 
@@ -29,8 +39,7 @@ class Connection:
     """One of aiohttp's."""
 
     transport: Wire | None = field(default_factory=Wire)
-    _messages: tuple[object, ...] = ()
-    _current_request: object = None
+    _waiter: Waiter | None = field(default_factory=Waiter)
     closed: bool = False
 
     def force_close(self) -> None:
@@ -41,19 +50,13 @@ class Connection:
     ("connections", "closed"),
     [
         pytest.param([Connection(), Connection()], 0, id="the oldest"),
-        pytest.param([Connection(_messages=("next",)), Connection()], 1, id="not one whose request waits"),
-        pytest.param([Connection(_current_request="this"), Connection()], 1, id="nor one that is being answered"),
+        pytest.param([Connection(_waiter=Waiter(over=True)), Connection()], 1, id="not one whose request has come"),
+        pytest.param([Connection(_waiter=None), Connection()], 1, id="nor one whose answer is to begin, or not over"),
         pytest.param([Connection(Wire(left=1)), Connection()], 1, id="nor one whose answer is not sent"),
         pytest.param([Connection(Wire(closing=True)), Connection()], 1, id="nor one that ends, which is there"),
-        pytest.param([Connection(None), Connection(_current_request="this")], None, id="nobody"),
+        pytest.param([Connection(None), Connection(_waiter=None)], None, id="nobody"),
     ],
 )
 def test_one_by_which_nothing_is_asked_is_closed(connections: list[Connection], closed: int | None) -> None:
-    assert make_room(cast("Any", connections), set()) == (closed is not None)
+    assert make_room(cast("Any", connections)) == (closed is not None)
     assert [each.closed for each in connections] == [number == closed for number in range(len(connections))]
-
-
-def test_who_is_busy_stays() -> None:
-    busy, idle = Connection(), Connection()
-    assert make_room(cast("Any", [busy, idle]), {busy})
-    assert (busy.closed, idle.closed) == (False, True)

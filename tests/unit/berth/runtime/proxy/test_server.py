@@ -224,6 +224,26 @@ async def test_the_end_waits_for_what_is_under_way_body_and_all() -> None:
             await stopping
 
 
+@pytest.mark.parametrize("turns", [pytest.param(0, id="was read"), pytest.param(1, id="was taken up")])
+async def test_the_end_loses_no_request_whose_answer_has_not_begun(turns: int) -> None:
+    async def handle(_: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(text="ok")
+
+    server = ProxyServer(handle, host="127.0.0.1", port=0)
+    await server.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(get(last=False))
+    await reader.readuntil(b"ok")
+    assert server._server is not None
+    [connection] = server._server.connections
+    connection.data_received(get())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    await server.stop(seconds=10)
+    assert status_of(await reader.read()) == 200
+    writer.close()
+
+
 async def test_the_end_waits_for_no_connection_whose_answer_began_before() -> None:
     rest = asyncio.Event()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -20,8 +21,12 @@ Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 async def full(*sent: bytes) -> AsyncIterator[tuple[ProxyServer, list[Client]]]:
     """A server with as many clients as it lets in, who have sent this; what is held is never answered."""
 
+    held = 0
+
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        nonlocal held
         if request.path == "/held":
+            held += 1
             await asyncio.Event().wait()
         return web.Response(text="ok")
 
@@ -36,7 +41,7 @@ async def full(*sent: bytes) -> AsyncIterator[tuple[ProxyServer, list[Client]]]:
             if data.endswith(b"\r\n\r\n") and b"/held" not in data:
                 await reader.readuntil(b"ok")
         async with asyncio.timeout(10):
-            while server.connections < MOST or len(server._busy) < sum(b"/held" in data for data in sent):
+            while server.connections < MOST or held < sum(b"/held" in data for data in sent):
                 await asyncio.sleep(0.01)
         yield server, clients
     finally:
@@ -83,3 +88,27 @@ async def test_those_who_hold_all_connections_lock_nobody_out() -> None:
             assert status_of(await reader.readuntil(b"ok")) == 200
             assert server.connections <= MOST + 1
             writer.close()
+
+
+async def test_whose_request_comes_as_one_more_connects_is_answered() -> None:
+    """Both within one turn of the event loop: the request is read by then, and its answer not begun."""
+    async with full(*[get(last=False)] * MOST) as (server, clients), asyncio.timeout(10):
+        reader, writer = clients[0]
+        writer.write(get())
+        with socket.create_connection(("127.0.0.1", server.port)) as one_more:
+            assert status_of(await reader.read()) == 200
+            assert await clients[1][0].read() == b""
+            one_more.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_sendall(one_more, get())
+            assert status_of(await loop.sock_recv(one_more, 1000)) == 200
+
+
+async def test_who_was_answered_before_all_of_the_request_was_sent_may_read_the_answer() -> None:
+    """What comes behind the end of a connection resets it, and takes away what was not read."""
+    begun = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
+    async with full(begun, get(last=False), get(last=False)) as (server, clients), asyncio.timeout(10):
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        assert await clients[1][0].read() == b""
+        assert not clients[0][0].at_eof()
+        writer.close()
