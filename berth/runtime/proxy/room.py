@@ -3,24 +3,55 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 
-def make_room(connections: Iterable[RequestHandler]) -> bool:
-    """Close the oldest connection by which nothing is asked, as any may be between requests; False: there is none.
+class Room(web.Server):
+    """aiohttp's server, which knows by which connections nothing is being answered."""
 
-    Otherwise whoever opens them all would lock out everybody else without asking for anything.
+    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **options: Any) -> None:
+        """Begin without any; the arguments are those of aiohttp's."""
+        super().__init__(self._answer, **options)
+        self._handler = handler
+        self._free: dict[RequestHandler, None] = {}  # the longest first
 
-    Args:
-        connections: all of them, oldest first.
-    """
-    for each in connections:
-        if is_idle(each):
-            each.force_close()
-            return True
-    return False
+    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        """A client has come."""
+        super().connection_made(handler, transport)
+        self._free[handler] = None
+
+    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
+        """A client is gone."""
+        super().connection_lost(handler, exc)
+        self._free.pop(handler, None)
+
+    def make(self) -> bool:
+        """Close the connection by which nothing was asked for longest, as any may be between requests.
+
+        Otherwise whoever opens them all would lock out everybody else without asking for anything. Were it the oldest
+        that goes, users who were there before a flood would go before it.
+
+        Returns:
+            Whether there is one.
+        """
+        for each in self._free:
+            if is_idle(each):
+                each.force_close()
+                return True
+        return False
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection = request.protocol
+        self._free.pop(connection, None)
+        try:
+            return await self._handler(request)
+        finally:
+            if connection.transport is not None:
+                self._free[connection] = None
 
 
 def is_idle(connection: RequestHandler) -> bool:

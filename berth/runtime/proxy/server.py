@@ -20,7 +20,7 @@ from berth.runtime.proxy.headers import MAX_HEAD_BYTES
 from berth.runtime.proxy.memory import CONNECTION_BYTES, LEAST_BYTES, Keeper, head_bytes, memory_limit, memory_used
 from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.reading import BUFFERED_BYTES, read_at_most
-from berth.runtime.proxy.room import Refusal, is_idle, make_room
+from berth.runtime.proxy.room import Refusal, Room, is_idle
 
 log = structlog.get_logger(__name__)
 
@@ -299,7 +299,7 @@ class ProxyServer:
         self.port = port
         """port that it listens on"""
         self._most = most_connections
-        self._server: web.Server | None = None
+        self._server: Room | None = None
         self._options: dict[str, Any] = {}
         self._listener: asyncio.Server | None = None
 
@@ -319,7 +319,7 @@ class ProxyServer:
         Raises:
             ProxyPortError: address or port cannot be used.
         """
-        self._server = web.Server(self._handler, handler_cancellation=True)
+        self._server = Room(self._handler, handler_cancellation=True)
         self._options = {
             "loop": asyncio.get_running_loop(),
             "access_log": None,
@@ -380,6 +380,6 @@ class ProxyServer:
 
     def _accepted(self) -> asyncio.BaseProtocol:
         full = self.connections >= self._most
-        if self._server is None or (full and not make_room(self._server.connections)):
+        if self._server is None or (full and not self._server.make()):
             return Refusal()
         return _Connection(self._server, self._keeper, **self._options)

@@ -61,7 +61,7 @@ HELD = get("/held", last=False)
         pytest.param(get(last=False)[:-2], id="half a head"),
     ],
 )
-async def test_who_asks_for_nothing_makes_room_the_oldest_first(idle: bytes) -> None:
+async def test_who_asks_for_nothing_makes_room_who_has_waited_longest_first(idle: bytes) -> None:
     async with full(HELD, idle, idle) as (server, clients), asyncio.timeout(10):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(get())
@@ -88,6 +88,19 @@ async def test_those_who_hold_all_connections_lock_nobody_out() -> None:
             assert status_of(await reader.readuntil(b"ok")) == 200
             assert server.connections <= MOST + 1
             writer.close()
+
+
+async def test_users_who_ask_time_and_again_stay_however_many_come_who_do_not() -> None:
+    async with full(*[get(last=False)] * MOST) as (server, clients), asyncio.timeout(10):
+        reader, writer = clients[0]
+        others = []
+        for _ in range(5 * MOST):
+            writer.write(get(last=False))
+            assert status_of(await reader.readuntil(b"ok")) == 200
+            others.append(await asyncio.open_connection("127.0.0.1", server.port))
+            others[-1][1].write(b"G")
+        for _, other in others:
+            other.close()
 
 
 async def test_whose_request_comes_as_one_more_connects_is_answered() -> None:
