@@ -55,8 +55,9 @@ class UpstreamPool:
         try:
             return await self._in_turn(address, turns)
         finally:
-            if turns.idle:
-                self._turns.pop(address, None)
+            # Whoever was handed a connection that then was closed may have come back to turns that nobody knows by now.
+            if turns.idle and self._turns.get(address) is turns:
+                del self._turns[address]
 
     def release(self, connection: UpstreamConnection) -> None:
         """Take a connection back; one that takes no further request is closed."""

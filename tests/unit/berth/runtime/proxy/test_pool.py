@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -98,6 +99,53 @@ async def test_those_who_go_away_keep_nobody_from_being_told_that_nobody_is_ther
     found = await asyncio.gather(*tasks[1:], return_exceptions=True)
     assert all(isinstance(each, UpstreamError) for each in found)
     assert (begun, pool._turns) == (MOST_CONNECTING + 1, {})
+
+
+class Handed:
+    """A connection that is handed on."""
+
+    def __init__(self, address: Address) -> None:
+        self.address, self.reusable, self.free_since, self.used = address, True, 0.0, False
+
+    def abort(self) -> None:
+        self.reusable = False
+
+
+async def test_who_comes_too_late_for_a_connection_takes_the_turns_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was closed before he had it; by then nobody else was there, and then others came, who wait in another row."""
+    made = [asyncio.Event() for _ in range(3)]
+    now = 0
+
+    async def connect(_pool: UpstreamPool, address: Address) -> Handed:
+        await made[now].wait()
+        return Handed(address)
+
+    monkeypatch.setattr(UpstreamPool, "_connect", connect)
+    pool, address = UpstreamPool(), Address("192.0.2.1", 80)
+
+    async def come(many: int) -> list[asyncio.Task[object]]:
+        tasks = [asyncio.create_task(pool.acquire(address, repeatable=True)) for _ in range(many)]
+        await asyncio.sleep(0)
+        return list[asyncio.Task[object]](tasks)
+
+    *first, late = await come(MOST_CONNECTING + 1)
+    handed: Any = Handed(address)
+    now = 1
+    made[0].set()
+    pool.release(handed)
+    handed.abort()
+    await asyncio.wait(first)
+    now = 2
+    *second, waiting = await come(MOST_CONNECTING + 1)
+    made[1].set()
+    await late
+    handed = Handed(address)
+    pool.release(handed)
+    async with asyncio.timeout(10):
+        assert await waiting is handed
+    made[2].set()
+    await asyncio.wait(second)
+    assert pool._turns == {}
 
 
 async def test_those_who_go_away_keep_nobody_waiting() -> None:
