@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import resource
+import sys
+
+
+def most_files() -> int:
+    """Return how many may be open."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if most == resource.RLIM_INFINITY else most
 
 
 def allow_most_files() -> None:

@@ -16,6 +16,7 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from berth.runtime.listening import listen
+from berth.runtime.open_files import most_files
 from berth.runtime.proxy.headers import MAX_HEAD_BYTES
 from berth.runtime.proxy.memory import CONNECTION_BYTES, LEAST_BYTES, Keeper, head_bytes, memory_limit, memory_used
 from berth.runtime.proxy.pool import UpstreamPool
@@ -31,6 +32,8 @@ KEEP_ALIVE_SECONDS: Final = 75.0
 """Seconds for the first request of a connection, and from one to the next."""
 MOST_CONNECTIONS: Final = 10_000
 """Connections of clients at a time; for one more another is closed, or it where all wait for answers."""
+OTHER_FILES: Final = 320
+"""Open files that are left for what is no client's: connections to pods that are kept, and those to the API server."""
 WAITING_CONNECTIONS: Final = 1024
 """Connections that wait to be accepted."""
 ACCEPTED_AT_ONCE: Final = 16
@@ -286,7 +289,7 @@ class ProxyServer:
             handler: answers requests.
             host: address to listen on; empty: all of them.
             port: 0 picks a free one, readable as :attr:`port` after start.
-            most_connections: connections of clients at a time.
+            most_connections: connections of clients at a time; fewer where there are not two open files for each.
             pool: connections to the application; they read less while memory is short.
             used: tells how much memory the process has.
             limit: bytes of memory that it may have; None: what its cgroup says.
@@ -319,6 +322,7 @@ class ProxyServer:
         Raises:
             ProxyPortError: address or port cannot be used.
         """
+        self._most = min(self._most, max(1, (most_files() - OTHER_FILES) // 2))
         self._server = Room(self._handler, handler_cancellation=True)
         self._options = {
             "loop": asyncio.get_running_loop(),

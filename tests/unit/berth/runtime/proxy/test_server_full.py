@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from berth.runtime.proxy.server import ProxyServer
+from berth.runtime.proxy.server import OTHER_FILES, ProxyServer
 from tests.support.proxying import get, status_of
 
 MOST = 3
@@ -18,7 +19,7 @@ Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @asynccontextmanager
-async def full(*sent: bytes) -> AsyncIterator[tuple[ProxyServer, list[Client]]]:
+async def full(*sent: bytes, most: int = MOST) -> AsyncIterator[tuple[ProxyServer, list[Client]]]:
     """A server with as many clients as it lets in, who have sent this; what is held is never answered."""
 
     held = 0
@@ -30,7 +31,7 @@ async def full(*sent: bytes) -> AsyncIterator[tuple[ProxyServer, list[Client]]]:
             await asyncio.Event().wait()
         return web.Response(text="ok")
 
-    server = ProxyServer(handle, host="127.0.0.1", port=0, most_connections=MOST)
+    server = ProxyServer(handle, host="127.0.0.1", port=0, most_connections=most)
     await server.start()
     clients = []
     try:
@@ -125,3 +126,15 @@ async def test_who_was_answered_before_all_of_the_request_was_sent_may_read_the_
         assert await clients[1][0].read() == b""
         assert not clients[0][0].at_eof()
         writer.close()
+
+
+async def test_there_are_as_many_connections_as_there_may_be_files_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is none for one more client nobody can be let in, whoever has them."""
+    files = OTHER_FILES + 2 * MOST
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (files, files))
+    async with full(*[b""] * MOST, most=10 * MOST) as (server, clients), asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(get())
+        assert status_of(await reader.read()) == 200
+        writer.close()
+        assert await clients[0][0].read() == b""
