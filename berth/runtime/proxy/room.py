@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import struct
+import termios
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -55,7 +58,7 @@ class Room(web.Server):
 
 
 def is_idle(connection: RequestHandler) -> bool:
-    """Whether a connection waits for a request, with all answers on their way.
+    """Whether a connection waits for a request, with all that has come read and all answers on their way.
 
     While aiohttp waits for nothing a request may have been taken up whose answer has not begun, or what the client
     still sends behind an answer is read: an end before that would take the answer from the client.
@@ -63,7 +66,13 @@ def is_idle(connection: RequestHandler) -> bool:
     transport, waiter = connection.transport, connection._waiter
     if transport is None or transport.is_closing() or transport.get_write_buffer_size():
         return False
-    return waiter is not None and not waiter.done()
+    return waiter is not None and not waiter.done() and not _unread(transport)
+
+
+def _unread(transport: asyncio.Transport) -> int:
+    """How many bytes have come that the event loop has not read: a turn of it may take long where many ask."""
+    (size,) = struct.unpack("i", fcntl.ioctl(transport.get_extra_info("socket"), termios.FIONREAD, bytes(4)))
+    return int(size)
 
 
 class Refusal(asyncio.Protocol):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from berth.runtime.proxy import room as room_module
 from berth.runtime.proxy.room import Room
 
 
@@ -26,6 +27,7 @@ class Wire:
     """A transport."""
 
     left: int = 0
+    unread: int = 0
     closing: bool = False
 
     def get_write_buffer_size(self) -> int:
@@ -48,6 +50,12 @@ class Connection:
         self.closed = True
 
 
+@pytest.fixture(autouse=True)
+def _unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No socket is behind these."""
+    monkeypatch.setattr(room_module, "_unread", lambda wire: wire.unread)
+
+
 async def handle(_: web.BaseRequest) -> web.StreamResponse:
     return web.Response()
 
@@ -67,6 +75,7 @@ def room_of(*connections: Any) -> Room:
         pytest.param([Connection(_waiter=Waiter(over=True)), Connection()], 1, id="not one whose request has come"),
         pytest.param([Connection(_waiter=None), Connection()], 1, id="nor one whose answer is to begin, or not over"),
         pytest.param([Connection(Wire(left=1)), Connection()], 1, id="nor one whose answer is not sent"),
+        pytest.param([Connection(Wire(unread=1)), Connection()], 1, id="nor one from which more has come"),
         pytest.param([Connection(Wire(closing=True)), Connection()], 1, id="nor one that ends, which is there"),
         pytest.param([Connection(None), Connection(_waiter=None)], None, id="nobody"),
     ],

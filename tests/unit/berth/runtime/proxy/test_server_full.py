@@ -118,6 +118,22 @@ async def test_whose_request_comes_as_one_more_connects_is_answered() -> None:
             assert status_of(await loop.sock_recv(one_more, 1000)) == 200
 
 
+async def test_whose_request_is_there_and_not_read_yet_is_answered() -> None:
+    async with full(*[get(last=False)] * MOST) as (server, clients), asyncio.timeout(10):
+        assert server._server is not None
+        (reader, writer), make = clients[0], server._server.make
+
+        def make_just_then() -> bool:
+            writer.write(get())
+            return make()
+
+        server._server.make = make_just_then  # type: ignore[method-assign]
+        _, one_more = await asyncio.open_connection("127.0.0.1", server.port)
+        assert status_of(await reader.read()) == 200
+        assert await clients[1][0].read() == b""
+        one_more.close()
+
+
 async def test_who_was_answered_before_all_of_the_request_was_sent_may_read_the_answer() -> None:
     """What comes behind the end of a connection resets it, and takes away what was not read."""
     begun = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
