@@ -12,7 +12,7 @@ from berth.scheduling.gang.budget import BEFORE_LONG, UNLIMITED, Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.columns import choose_columns
 from berth.scheduling.replicas.hard import keeps_rules
-from berth.scheduling.replicas.hopeless import without_hopeless
+from berth.scheduling.replicas.hopeless import with_hopeless, without_hopeless
 from berth.scheduling.replicas.lasting import lasting_first
 from berth.scheduling.replicas.model import LARGE, Model
 from berth.scheduling.replicas.near import near_enough
@@ -68,7 +68,7 @@ def plan(
         effort: how much is tried; the default suits applications of up to a few hundred pods.
     """
     effort = effort or Effort()
-    problem = yield from without_hopeless(problem, budget)
+    asked, problem = problem, (yield from without_hopeless(problem, budget, whole=not partial))
     problem = yield from near_enough(problem, budget, whole=not partial)
     rng = np.random.default_rng(effort.seed)
     best: tuple[_Quality, Draft] | None = None
@@ -94,7 +94,8 @@ def plan(
     others = (yield from runner_ups(draft.books, budget)) if keep else {}
     lasting = yield from lasting_first(draft, budget)
     yield from budget.pause(BEFORE_LONG)
-    return result_of(draft, keep=keep, cut_short=cut_short, runner_ups=others, lasting=lasting)
+    made = result_of(draft, keep=keep, cut_short=cut_short, runner_ups=others, lasting=lasting)
+    return with_hopeless(made, asked, problem)
 
 
 class _Quality(NamedTuple):

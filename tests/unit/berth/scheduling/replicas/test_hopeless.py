@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.replicas_core.brute import best
+from bench.replicas_core.small import small_problem
 from berth.scheduling.gang.budget import UNLIMITED, Budget, finish
 from berth.scheduling.replicas.hopeless import never_come, without_hopeless
 from berth.scheduling.replicas.plan import plan
@@ -47,6 +50,8 @@ def test_who_never_comes(rules: list[Affinity], never: set[int]) -> None:
     assert finish(never_come(asked.pod_sets, rules, UNLIMITED)) == never
     masks = [each.mask for each in finish(without_hopeless(asked, UNLIMITED)).pod_sets]
     assert {row for row, mask in enumerate(masks) if mask is not None and not mask.any()} == never
+    left = [each.replicas for each in finish(without_hopeless(asked, UNLIMITED, whole=False)).pod_sets]
+    assert left == [0 if row in never else each.replicas for row, each in enumerate(asked.pod_sets)]
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=2), min_size=4, max_size=4))
@@ -88,3 +93,29 @@ def test_a_plan_knows_at_once(*, partial: bool) -> None:
     made = finish(plan(asked, partial=partial, budget=Budget(lambda: float(next(clock)), 1e9)))
     assert not made.complete
     assert next(clock) < 2_000
+
+
+@pytest.mark.parametrize("seed", [6, 77, 96, 205, 265, 302, 316, 342, 376, 592])
+def test_others_are_placed_as_well_as_without_those_who_never_come(seed: int) -> None:
+    """Exact search finds no plan of all, and those of the rest were what other searches came upon."""
+    asked = small_problem(seed)
+    *others, last = asked.pod_sets
+    hopeless = Affinity(domain=np.arange(asked.nodes.size), subjects=[len(others)], selects=[])
+    made = finish(plan(replace(asked, rules=[*asked.rules, hopeless]), partial=True))
+    lowest, state = best(replace(asked, pod_sets=[*others, replace(last, replicas=0)]))
+    assert state is not None
+    assert made.missing == made.blocked == (*[0] * len(others), last.replicas)
+    assert made.objective == pytest.approx(lowest)
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_where_nobody_can_come_nobody_is_placed(*, partial: bool) -> None:
+    made = finish(plan(problem(3, 2, edges=[(0, 1)], rules=[wants(0, 1), wants(1, 0)]), partial=partial))
+    assert made.missing == made.blocked == (3, 2)
+    assert made.counts == ({}, {})
+
+
+def test_nobody_is_placed_where_all_are_to_be_and_who_is_in_the_way_is_told() -> None:
+    made = finish(plan(problem(2, 1, 3, rules=[wants(1)])))
+    assert (made.missing, made.blocked) == ((2, 1, 3), (0, 1, 0))
+    assert made.counts == ({}, {}, {})
