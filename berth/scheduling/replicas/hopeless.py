@@ -61,6 +61,8 @@ def never_come(pod_sets: Sequence[PodSet], rules: Iterable[Rule], budget: Budget
         for row in rule.selects if waiting else ():
             if pod_sets[row].replicas:
                 followers[row].append(waiting)
+    if not unmet:
+        return set()
     come = [row for row in range(len(pod_sets)) if not unmet[row]]
     while come:
         yield from budget.pause()

@@ -84,6 +84,13 @@ def test_long_chains_are_followed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Looked.times <= 2 * len(chain)
 
 
+def test_where_nobody_waits_pod_sets_are_not_gone_through() -> None:
+    clock = count()
+    budget = Budget(lambda: float(next(clock)), 1e9)
+    assert finish(never_come(problem(*[1] * 200).pod_sets, [wants(0, 0), wants(1, 2, weight=1)], budget)) == set()
+    assert budget.pauses <= 2
+
+
 @pytest.mark.parametrize("partial", [False, True])
 def test_a_plan_knows_at_once(*, partial: bool) -> None:
     """Three workloads of three replicas: to try their plans takes 20,000 steps, and more."""
