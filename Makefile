@@ -104,7 +104,7 @@ lint-layout: .venv
 # Each processor takes files of its own. Integration tests have a cluster for each process, whose files share it, and
 # wait for others half of the time, so that there are more processes than processors; conftest.py has the longest files
 # begin first. More than four processes would rather need memory than save time. Those from end to end take names and
-# ports that the README states; they mostly wait for kubelets, and all others give way to them. What fails in one or two
+# ports that the README states; they mostly wait for kubelets, and all others give way to them. What fails in up to four
 # files is run once more, alone; what failed is shown again after everything else. CRI-O is built meanwhile: no unit test
 # needs it, and the one from end to end that does waits for it.
 TOLD := $(VENV)/failed

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-MOST_FILES: Final = 2
+MOST_FILES: Final = 4
 """Files with failures up to which there is a second try."""
 _FAILED_TESTS: Final = 1
 """Exit status of pytest where tests ran and some failed; others are of the run itself."""
