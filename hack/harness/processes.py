@@ -48,6 +48,7 @@ class ControllerProcess:
         arguments: Sequence[str] = (),
         environment: dict[str, str] | None = None,
         checkout: Path | None = None,
+        apart: bool = False,
     ) -> Self:
         """Start ``berth run CONTROLLERS``; it is not ready yet. Within :func:`hack.harness.forks.forking` it is forked
         from a process that has imported everything, unless it has an environment or a checkout of its own.
@@ -58,13 +59,14 @@ class ControllerProcess:
             directory: where the log file goes.
             arguments: further command line arguments, such as ``--no-leader-elect``.
             environment: variables in addition to the test's own.
+            apart: never fork it, as where it is to be in a cgroup that this process has entered.
             checkout: another checkout whose code and ``.venv`` are used instead of this one's.
         """
         python = sys.executable if checkout is None else str(checkout / ".venv" / "bin" / "python")
         log = directory / f"berth-{'-'.join(controllers)}-{next(_numbers)}.log"
         run = [*controllers, *(["--kubeconfig", str(kubeconfig)] if kubeconfig is not None else [])]
         run += ["--health-host", "127.0.0.1", "--health-port", "0", *arguments]
-        if checkout is None and not environment and (forks := current_forks()):
+        if checkout is None and not environment and not apart and (forks := current_forks()):
             return cls(forks.start(run, log), log)
         command = [sys.executable, str(CHILD), str(os.getpid())]
         command += [python, "-c", "from berth.cli.entry import main; main()", "run", *run]

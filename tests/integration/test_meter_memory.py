@@ -36,7 +36,9 @@ async def test_more_clients_than_there_is_memory_for_end_nothing_for_others(
         options += [f"--meter-application=127.0.0.1:{app.address.port}"]
         with limited(LIMIT) as entered:
             with entered():
-                process = ControllerProcess.start(["meter"], kubeconfig="unused", directory=tmp_path, arguments=options)
+                process = ControllerProcess.start(
+                    ["meter"], kubeconfig="unused", directory=tmp_path, arguments=options, apart=True
+                )
             with process:
                 await asyncio.to_thread(process.wait_ready)
                 [line] = process.records("users are measured")
