@@ -170,10 +170,8 @@ async def test_what_is_raised_of_a_former_deployment_is_remembered_until_it_is_l
     assert CONFLICT_DELAY in stand.queue.delays
 
 
-@pytest.mark.parametrize("target", ["other", "missing"])
-async def test_what_is_raised_of_a_former_deployment_is_let_down_though_the_policy_is_gone_before(
-    stand: Stand, target: str
-) -> None:
+def about_another(stand: Stand, target: str) -> None:
+    """A policy that has raised one Deployment is about another by now; the one named `other` is there."""
     status = moving(seen=True)
     status["surge"]["deployment"] = running(2).metadata.uid
     stand.wants(status, targetRef={"name": target}, hardMaxLatency=80)
@@ -181,6 +179,13 @@ async def test_what_is_raised_of_a_former_deployment_is_let_down_though_the_poli
     other = running(2)
     other.metadata.name, other.metadata.uid = "other", "e"
     stand.workloads.deployment_changed(None, other)
+
+
+@pytest.mark.parametrize("target", ["other", "missing"])
+async def test_what_is_raised_of_a_former_deployment_is_let_down_though_the_policy_is_gone_before(
+    stand: Stand, target: str
+) -> None:
+    about_another(stand, target)
     stand.policies.remove(KEY)
     assert not await stand.reconciler.reconcile(KEY)
     assert [(kind, body["spec"]["replicas"]) for kind, body in stand.writes] == [("scale", 1)]
@@ -193,13 +198,7 @@ async def test_who_wonders_is_told_where_a_former_deployment_may_not_be_set_back
     stand: Stand, refused: dict[str, Answer], answer: Answer, target: str
 ) -> None:
     refused["scale"] = answer
-    status = moving(seen=True)
-    status["surge"]["deployment"] = running(2).metadata.uid
-    stand.wants(status, targetRef={"name": target}, hardMaxLatency=80)
-    stand.workloads.deployment_changed(running(1), running(2))
-    other = running(2)
-    other.metadata.name, other.metadata.uid = "other", "e"
-    stand.workloads.deployment_changed(None, other)
+    about_another(stand, target)
     for _ in range(3):
         await one_pass(stand)
     policy = stand.policies.get(KEY)
