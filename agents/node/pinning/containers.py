@@ -114,6 +114,7 @@ class Containers:
         While the runtime does not answer, containers are found by the names of cgroups; while it may still answer, by
         what the kubelet has mounted as well.
         """
+        waited = self._late
         try:
             running = await self._running()
         except CriError as error:
@@ -123,6 +124,8 @@ class Containers:
         if running is None:
             return await asyncio.to_thread(self._search, pod_uids, others, sure=True)
         self._say("")
+        if waited:  # It may say what ran rounds ago, and what came since is not to wait for the next answer.
+            await asyncio.to_thread(self._search, pod_uids, others, sure=True)
         chosen = [found for found in running if found.pod_uid in pod_uids or found.id in others]
         # One that was found by its cgroup while the runtime was silent has no process that is known.
         again = self._unanswered if not self._runtime.silent else set()

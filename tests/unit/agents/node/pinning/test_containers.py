@@ -238,6 +238,16 @@ async def test_one_that_was_found_early_stays_until_it_ends_though_the_runtime_d
     assert await slow.found(FIRST) == {}
 
 
+async def test_one_that_is_newer_than_a_late_answer_is_found_in_the_round_of_that_answer(slow: Slow) -> None:
+    slow.container(FIRST)
+    assert await slow.found() == {FIRST: "web"}
+    slow.runtime.answers.set_result((Container(FIRST, "u1", "web"),))
+    slow.container(SECOND)
+    slow.container(OTHER, sure=False)
+    assert await slow.found() == {FIRST: "web", SECOND: "web"}
+    assert (slow.containers.late, slow.runtime.asked) == (False, 1)
+
+
 async def test_one_that_the_runtime_has_named_is_gone_when_it_names_it_no_more(slow: Slow) -> None:
     slow.container(FIRST)
     await slow.found()
