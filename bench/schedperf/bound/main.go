@@ -5,8 +5,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -25,7 +27,7 @@ func main() {
 	os.Exit(1)
 }
 
-// schedule binds pods until a watch ends.
+// schedule binds pods until a watch fails.
 func schedule(api *api, scheduler string, connections int, events bool) error {
 	bindings, notes, changes := make(chan placement, 1<<16), make(chan placement, 1<<16), make(chan change, 1<<12)
 	for range connections {
@@ -50,13 +52,20 @@ func schedule(api *api, scheduler string, connections int, events bool) error {
 	ended := make(chan error)
 	begun := make(chan struct{}, 2)
 	follow := func(path string, read func(line []byte) (change, error)) {
-		ended <- api.watch(context.Background(), path, func() { begun <- struct{}{} }, func(line []byte) error {
-			found, err := read(line)
-			if err == nil {
-				changes <- found
+		for {
+			err := api.watch(context.Background(), path, func() { begun <- struct{}{} }, func(line []byte) error {
+				found, err := read(line)
+				if err == nil {
+					changes <- found
+				}
+				return err
+			})
+			// The API server ends watches whose readers are slow for a moment. The next tells again what is there.
+			if !errors.Is(err, io.EOF) {
+				ended <- err
+				return
 			}
-			return err
-		})
+		}
 	}
 	go follow("/api/v1/nodes?watch=true", readNode)
 	go follow("/api/v1/pods?watch=true&fieldSelector=spec.schedulerName%3D"+scheduler, readPod)
