@@ -54,6 +54,8 @@ class Balancer:
         self._draw = draw
         self._under_way: Counter[Address] = Counter()
         self._troubles: dict[Address, _Trouble] = {}
+        self._closed: set[Address] = set()
+        """pods that have closed a connection instead of an answer, and answered nobody since"""
 
     def replace(self, backends: Iterable[Backend]) -> set[Address]:
         """Take these pods from now on; returns the addresses of those that are gone."""
@@ -61,6 +63,7 @@ class Balancer:
         self.backends = tuple(backends)
         after = {backend.address for backend in self.backends}
         self._troubles = {address: trouble for address, trouble in self._troubles.items() if address in after}
+        self._closed &= after
         return before - after
 
     def choose(self, node: str | None, failed: Collection[Address] = ()) -> Choice | None:
@@ -94,9 +97,19 @@ class Balancer:
     def answered(self, address: Address) -> None:
         """Note that a pod answers."""
         self._troubles.pop(address, None)
+        self._closed.discard(address)
 
-    def failed(self, address: Address) -> None:
-        """Note that a pod does not. Requests that were under way together fail together, and count once."""
+    def failed(self, address: Address, *, closed: bool = False) -> None:
+        """Note that a pod does not. Requests that were under way together fail together, and count once.
+
+        Args:
+            address: where the pod is.
+            closed: whether it closed the connection instead. Once, that may be the fault of the request, and says
+                nothing of others.
+        """
+        if closed and address not in self._closed:
+            self._closed.add(address)
+            return
         now, trouble = self._clock(), self._troubles.get(address)
         if trouble is not None and now < trouble.until:
             return

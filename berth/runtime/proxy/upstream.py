@@ -49,10 +49,11 @@ class Failure(StrEnum):
 class UpstreamError(Exception):
     """A request that was not answered."""
 
-    def __init__(self, failure: Failure, text: str) -> None:
-        """Keep what became of it and what there is to say."""
+    def __init__(self, failure: Failure, text: str, *, closed: bool = False) -> None:
+        """Keep what became of it, what there is to say, and whether the other side has closed the connection."""
         super().__init__(text)
         self.failure = failure
+        self.closed = closed
 
 
 class UpstreamConnection(asyncio.Protocol):
@@ -243,7 +244,8 @@ class UpstreamConnection(asyncio.Protocol):
                 closed = error is None or isinstance(error, ConnectionError)
                 # What was acknowledged the application has read: an end with something unread would be a reset.
                 read = self._heard or (error is None and segments_acknowledged(connection) != self._acknowledged)
-                self._fail(Failure.STALE if closed and self.used and not read else Failure.CUT, str(problem))
+                stale = closed and self.used and not read
+                self._fail(Failure.STALE if stale else Failure.CUT, str(problem), closed=closed)
         if not self.ended.done():
             self.ended.set_result(None)
         self._tell()
@@ -269,9 +271,9 @@ class UpstreamConnection(asyncio.Protocol):
                 socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds
             )
 
-    def _fail(self, failure: Failure, text: str) -> None:
+    def _fail(self, failure: Failure, text: str, *, closed: bool = False) -> None:
         if self._problem is None:
-            self._problem = UpstreamError(failure, text)
+            self._problem = UpstreamError(failure, text, closed=closed)
 
     def _tell(self) -> None:
         if self._news is not None and not self._news.done():

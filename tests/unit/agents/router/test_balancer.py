@@ -110,6 +110,30 @@ def test_a_pod_in_trouble_is_left_alone_and_then_tried_again() -> None:
     assert not made.in_trouble(pod(1).address), "an answer makes it a first one again"
 
 
+@pytest.mark.parametrize(
+    ("happens", "expected"),
+    [
+        pytest.param("c", False, id="one closed connection is the request's fault"),
+        pytest.param("cc", True, id="two in a row are the pod's"),
+        pytest.param("cacac", False, id="it answers others meanwhile"),
+        pytest.param("f", True, id="nobody is there"),
+        pytest.param("caf", True, id="nobody is there any more"),
+        pytest.param("cgc", False, id="the one that is there now is another"),
+    ],
+)
+def test_a_pod_that_closes_connections_is_in_trouble_where_it_answers_nobody(happens: str, expected: bool) -> None:
+    made = balancer(*THREE)
+    for each in happens:
+        if each == "a":
+            made.answered(pod(1).address)
+        elif each == "g":
+            made.replace(THREE[1:])
+            made.replace(THREE)
+        else:
+            made.failed(pod(1).address, closed=each == "c")
+    assert made.in_trouble(pod(1).address) is expected
+
+
 def test_requests_that_fail_together_are_one_failure() -> None:
     clock = Clock()
     made = balancer(*THREE, clock=clock)

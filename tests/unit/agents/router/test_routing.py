@@ -156,6 +156,23 @@ async def test_no_failed_request_when_the_pod_of_an_association_dies() -> None:
             assert under_test.balancer.in_trouble(one.address)
 
 
+@pytest.mark.parametrize(("method", "others"), [("GET", 1), ("POST", 0)])
+async def test_a_request_at_which_the_application_hangs_up_sends_nobody_elsewhere(method: str, others: int) -> None:
+    async def script(visit: Visit) -> None:
+        while b"/poison" not in await visit.head():
+            await visit.say(saying("a"))
+        visit.reset()
+
+    async with application(script) as one, application(answering(saying("b"))) as two:
+        pods = (Backend(one.address, "a", "one"), Backend(two.address, "b", "two"))
+        async with router(*pods) as under_test:
+            under_test.knowledge.nodes = {hash_identity(KEY, name): "a" for name in ("ann", "bob")}
+            for _ in range(4):
+                await under_test.ask(get("/poison", "X-User: ann").replace(b"GET", method.encode()))
+                assert body_of(await under_test.ask(get("/", "X-User: bob"))) == b"a"
+            assert len(two.heads) == 4 * others, "where it may be done twice another is asked"
+
+
 async def test_a_user_is_steered_to_another_router_once() -> None:
     async with two_nodes() as (_, _, pods), router(*pods) as under_test:
         user = hash_identity(KEY, "ann")
