@@ -180,9 +180,8 @@ class LeastSlowdown:
         Without `improve` each pod is where it added least when its turn came, the largest first, and nobody moves then.
         """
         search = LocalSearch(self._neighbours(pods, sizes, capacities, caches, cores), capacities)
-        for pod in sorted(range(len(pods)), key=lambda pod: -sizes[pod]):
-            if search.add(pod) is None:
-                return None
+        if not search.add_all():
+            return None
         if improve:
             search.improve()
         return search.found()
@@ -282,15 +281,13 @@ class LeastSlowdown:
         now: Sequence[int | None],
         elsewhere: Floats,
     ) -> Assignment | None:
-        """Those that have no socket are added; where one has no room so, all of them anew, the largest first."""
+        """Those that have no socket are added; where one has no room so, all go anew."""
         neighbours = self._neighbours(pods, sizes, capacities, caches, cores, more=False)
         neighbours = neighbours._replace(alike=list(zip(neighbours.alike, now, strict=True)), elsewhere=elsewhere)
         groups = [[pod for pod, at in enumerate(now) if at == place] for place in range(len(capacities))]
         search = LocalSearch(neighbours, capacities, groups)
-        if any(search.add(pod) is None for pod, at in enumerate(now) if at is None):
-            search = LocalSearch(neighbours, capacities)
-            if any(search.add(pod) is None for pod in sorted(range(len(pods)), key=lambda pod: -sizes[pod])):
-                return None
+        if not search.add_all():
+            return None
         search.improve()
         return search.found()
 

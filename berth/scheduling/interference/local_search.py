@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from berth.scheduling.interference.assignment import Assignment
+from berth.scheduling.interference.packing import pack
 from berth.scheduling.interference.socket_costs import ROUNDING, SocketCosts
 
 Floats = npt.NDArray[np.float64]
@@ -56,21 +57,24 @@ class LocalSearch:
             groups: numbers of the pods on each socket.
             work: figures that may be weighed in `improve`.
         """
-        self._pods = pods
-        self._room = list(capacities)
+        self._pods, self._capacities, self._costs = pods, capacities, pods.costs
+        self.left = work
+        """figures that may still be weighed"""
+        self._begin(groups)
+
+    def _begin(self, groups: Sequence[Sequence[int]]) -> None:
+        """Have pods where they are in groups by socket, and all others nowhere."""
+        self._room = list(self._capacities)
         self._place = {pod: socket for socket, group in enumerate(groups) for pod in group}
-        self._costs = pods.costs
-        self._there: list[list[int]] = [[] for _ in capacities]
+        self._there: list[list[int]] = [[] for _ in self._room]
         for pod, socket in self._place.items():
-            self._room[socket] -= pods.sizes[pod]
-            self._there[socket].append(pods.number[pod])
+            self._room[socket] -= self._pods.sizes[pod]
+            self._there[socket].append(self._pods.number[pod])
         for there in self._there:
             there.sort()
         self._companies = [costs.of(tuple(there)) for costs, there in zip(self._costs, self._there, strict=True)]
         self._unseen = set(self._place.values())
         """sockets that changed since the last look"""
-        self.left = work
-        """figures that may still be weighed"""
 
     def add(self, pod: int) -> int | None:
         """Have a pod on the socket with room where it adds least; returns it, None where no socket has room."""
@@ -86,6 +90,22 @@ class LocalSearch:
         socket = next(socket for socket, each in added.items() if each <= least + ROUNDING)
         self._move({pod: socket})
         return socket
+
+    def add_all(self) -> bool:
+        """Have all that are nowhere yet on sockets, the largest first; whether there is room, as far as is known.
+
+        Where one has none so, everybody goes anew where it adds least, and if that does not do, where they fit.
+        """
+        largest_first = sorted(range(len(self._pods.sizes)), key=lambda pod: -self._pods.sizes[pod])
+        for _ in range(2 if self._place else 1):
+            if all(pod in self._place or self.add(pod) is not None for pod in largest_first):
+                return True
+            self._begin(())
+        groups = pack(self._pods.sizes, self._capacities)
+        if groups is None:
+            return False
+        self._begin(groups)
+        return True
 
     def improve(self) -> None:
         """Move pods, and exchange two, as long as that is better and work is left."""
