@@ -83,6 +83,24 @@ def test_measured_slowdowns_are_those_that_are_told() -> None:
     assert [decision["slowdown"] for decision in decisions(document)] == [{"suffered": 1.07, "caused": 0.07}] * 2
 
 
+@pytest.mark.parametrize("policy", ["LeastSlowdown", "SocketBased", "Greedy", "Sparing"])
+def test_pods_of_one_plan_that_fit_their_sockets_have_one(policy: str) -> None:
+    # Where nobody moves for another, the large pod has to come first: its name is the last.
+    document = plans.made(
+        plans.node("n1", cpu="8"),
+        sockets("n1", 4, 4),
+        profile("a", "B"),
+        profile("b", "D"),
+        plans.appgroup("shop", {"a": ["b"], "b": []}),
+        plans.workload("Deployment", "a", group="shop", spec={"replicas": 2}, cpu="2"),
+        plans.workload("Deployment", "b", group="shop", cpu="4"),
+        configuration=("c.yaml", f"profiles: [{{interference: {policy}}}]"),
+    )
+    small, other, large = (decision.get("socket") for decision in decisions(document))
+    assert small == other
+    assert {small, large} == {0, 1}
+
+
 def test_without_sockets_nothing_is_said() -> None:
     document = plans.made(
         plans.node("n1", cpu="8"),
