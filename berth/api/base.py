@@ -94,8 +94,8 @@ class ApiObject(ApiModel):
         return f"{self.metadata.namespace}/{self.metadata.name}"
 
     @classmethod
-    def parse(cls, obj: Any) -> Self:
-        """Return the model of the raw API object ``obj``; a status that cannot be read counts as empty.
+    def parse(cls, obj: Any, *, whole: bool = False) -> Self:
+        """Return the model of the raw API object ``obj``; a status that cannot be read counts as empty, unless `whole`.
 
         Statuses are for controllers to compute: what another one left there must not make the spec unusable.
 
@@ -105,6 +105,6 @@ class ApiObject(ApiModel):
         try:
             return cls.model_validate(obj, context=AS_SENT)
         except ValidationError as error:
-            if isinstance(obj, Mapping) and "status" in obj:
+            if isinstance(obj, Mapping) and "status" in obj and not whole:
                 return cls.parse({name: value for name, value in obj.items() if name != "status"})
             raise InvalidObjectError(obj, error) from error

@@ -13,10 +13,12 @@ from berth.api.appgroup import SortingAlgorithm
 from berth.api.errors import FieldProblem
 from berth.api.quantity import read_quantity
 from berth.api.rules import MAX_SELECTOR
+from berth.api.workloadprofile import CO_RUN_MESSAGE, LearningMethod
 
 if TYPE_CHECKING:
     from berth.api.appgroup import AppGroupSpec
     from berth.api.networktopology import NetworkTopologySpec
+    from berth.api.workloadprofile import WorkloadProfileSpec
 
 LONGEST_NAME: Final = 100
 """Characters of a name or value that texts show: thousands may be about one that is as long as an object can be."""
@@ -102,6 +104,18 @@ def topology_problems(spec: NetworkTopologySpec) -> list[FieldProblem]:
         for cost in origin.cost_list
         if not _is_bandwidth(cost.bandwidth_capacity)
     ]
+
+
+def profile_problems(spec: WorkloadProfileSpec) -> list[FieldProblem]:
+    """Return what the API server refuses of ``spec`` by a rule of the kind; empty when all is well."""
+    limit, measured = spec.qos_limit, (spec.sensitivity, spec.contentiousness)
+    if spec.method is not LearningMethod.CO_RUN:
+        return []
+    if limit is not None and None not in measured:
+        sensitive, contentious = (each is not None and each >= limit for each in measured)
+        if (sensitive, contentious) == (spec.interference_class in "BD", spec.interference_class in "CD"):
+            return []
+    return [FieldProblem(("spec",), CO_RUN_MESSAGE)]
 
 
 def _is_bandwidth(text: str | None) -> bool:

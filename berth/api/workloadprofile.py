@@ -90,6 +90,12 @@ _CO_RUN_RULE: Final = (
     "(double(self.contentiousness) >= double(self.qosLimit)) == (self.interferenceClass in ['C', 'D']))"
 )
 
+CO_RUN_MESSAGE: Final = (
+    "with method CoRun, sensitivity, contentiousness and qosLimit must be stated, and interferenceClass must be what "
+    "follows from them; write method Stated to overrule them"
+)
+"""What an author of a profile reads whose class does not follow from its figures."""
+
 
 class WorkloadProfileSpec(ApiModel):
     """What is known about the workload."""
@@ -99,8 +105,7 @@ class WorkloadProfileSpec(ApiModel):
             "x-kubernetes-validations": [
                 {
                     "rule": _CO_RUN_RULE,
-                    "message": "with method CoRun, sensitivity, contentiousness and qosLimit must be stated, and "
-                    "interferenceClass must be what follows from them; write method Stated to overrule them",
+                    "message": CO_RUN_MESSAGE,
                 }
             ]
         }

@@ -13,8 +13,9 @@ import msgspec
 
 from berth.api.appgroup import AppGroup
 from berth.api.base import read_timestamp
-from berth.api.checks import appgroup_problems, topology_problems
+from berth.api.checks import appgroup_problems, profile_problems, topology_problems
 from berth.api.errors import InvalidObjectError
+from berth.api.list_maps import repeated_keys
 from berth.api.networktopology import NetworkTopology
 from berth.api.socketstatus import SocketStatus
 from berth.api.spread import spread_problem
@@ -319,7 +320,8 @@ class _Assembly:
             if model is None or item is None:
                 continue
             try:
-                parsed = model.parse(document.data)
+                # What a plan knows of a node's sockets is the status: it is not dropped for a field of it.
+                parsed = model.parse(document.data, whole=model is SocketStatus)
             except InvalidObjectError as error:
                 self.problems += (document.problem(problem.path, problem.text) for problem in error.problems)
                 continue
@@ -327,6 +329,9 @@ class _Assembly:
             if isinstance(parsed, AppGroup):
                 spread = spread_problem(item.metadata.annotations)
                 wrong = [*appgroup_problems(parsed.spec), *([] if spread is None else [spread])]
+            if isinstance(parsed, WorkloadProfile):
+                wrong = profile_problems(parsed.spec)
+            wrong += repeated_keys(parsed)
             self.problems += (document.problem(problem.path, problem.text) for problem in wrong)
             if wrong:
                 continue

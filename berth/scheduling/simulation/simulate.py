@@ -8,11 +8,12 @@ under the rules of ``gang.afterWait``.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
+from berth.api.interference import stated_class
 from berth.kube.objects import CustomObject, Namespace, Node, ObjectMeta, Pod
 from berth.network.costs import NetworkCosts
 from berth.network.groups import Group, GroupKey
@@ -126,6 +127,8 @@ class _Planner(CycleListener):
         self._notes: dict[str, None] = {}
         self._why: dict[str, Message] = {}
         self._waiting: dict[str, Pod] = {}
+        self._unclear: defaultdict[str, list[str]] = defaultdict(list)
+        """Names of pods by what is wrong with their class."""
         self._compiled: dict[str, PodTemplateInfo] = {}
         self.result = Simulation(self._cache, configuration)
 
@@ -171,6 +174,9 @@ class _Planner(CycleListener):
             self._update_pod(pod)
             if number % 500 == 0:
                 self._progress("reading pods", number, len(pods))
+        for problem, (first, *others) in self._unclear.items():
+            pods_are = f"{1 + len(others)} pods, such as {first}" if others else f"pod {first}"
+            self.result.notes.append(f"{pods_are}: {problem}")
 
     def _note(self, kind: str, item: CustomObject, problem: str | None) -> None:
         if problem is not None:
@@ -217,6 +223,10 @@ class _Planner(CycleListener):
             # Another scheduler's: nobody knows where it will go, and no group waits for it.
             self.result.ignored[spec.scheduler_name or DEFAULT_SCHEDULER] += 1
             return
+        if waits and spec.scheduler_name in self._cache.state.policies:
+            unclear = stated_class(pod.metadata.labels, self._configuration.interference_class_label).problem
+            if unclear is not None:
+                self._unclear[str(unclear)].append(pod.key)
         queued = self._cache.update_pod(pod)
         if waits and spec.scheduling_gates:
             gates = ", ".join(gate.name for gate in spec.scheduling_gates)

@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.api.appgroup import AppGroup
-from berth.api.checks import LONGEST_NAME, appgroup_problems, topology_problems
+from berth.api.checks import LONGEST_NAME, appgroup_problems, profile_problems, topology_problems
 from berth.api.errors import FieldProblem, field_path
+from berth.api.interference import InterferenceClass
 from berth.api.networktopology import NetworkTopology
+from berth.api.workloadprofile import WorkloadProfileSpec
 from tests.support.kinds import app_group, network_topology, weight_set, workload
 
 
@@ -147,3 +149,15 @@ def test_a_group_is_sound_exactly_while_its_edges_stay_inside(selectors: list[st
     left = [entry for entry in entries if entry["workload"]["selector"] != gone]
     dangling = sum(targets.count(gone) for own, targets in edges.items() if own != gone)
     assert len(problems(app_group(*left))) == dangling
+
+
+@pytest.mark.parametrize(("contentious", "sensitive"), [(1.0, 1.199), (1.2, 1.0), (1.199, 1.2), (3.0, 1.2)])
+def test_one_class_follows_from_what_was_measured(sensitive: float, contentious: float) -> None:
+    figures = {"sensitivity": sensitive, "contentiousness": contentious, "qosLimit": 1.2, "method": "CoRun"}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    specs = [
+        WorkloadProfileSpec.model_validate({"targetRef": target, "interferenceClass": letter, **figures})
+        for letter in InterferenceClass
+    ]
+    (accepted,) = [spec.interference_class for spec in specs if not profile_problems(spec)]
+    assert accepted == InterferenceClass.of(sensitive=sensitive >= 1.2, contentious=contentious >= 1.2)

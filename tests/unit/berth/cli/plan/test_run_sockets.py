@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from berth.api.labels import LABEL_INTERFERENCE_CLASS
 from berth.cli.plan.run import BadInputError, render
 from tests.support import plans
 
@@ -30,6 +31,10 @@ def profile(name: str, letter: str, **spec: Any) -> Manifest:
         "metadata": {"name": name},
         "spec": {"targetRef": target, "interferenceClass": letter, **spec},
     }
+
+
+def assignment(socket: int) -> Manifest:
+    return {"uid": "u", "namespace": "shop", "name": "web-1", "socket": socket}
 
 
 ASKING = ("c.yaml", "profiles: [{interference: LeastSlowdown}]")
@@ -133,8 +138,54 @@ def test_whose_profile_does_not_ask_gets_no_socket(configuration: tuple[str, str
             profile("web", "B", slowdowns=[{"beside": "web", "slowdown": 1.25}]), "1.25.*in quotes", id="a number"
         ),
         pytest.param({**sockets("n1", 4), "spec": {"assignments": [{"uid": "u"}]}}, "socket", id="no socket"),
+        pytest.param(sockets("n1", 4, 0), r"status.sockets\[1\].cpuCount.*found 0", id="a socket without CPUs"),
+        pytest.param(sockets("n1", *[1] * 65), "status.sockets", id="too many sockets"),
+        pytest.param(
+            {**sockets("n1"), "status": {"sockets": [{"socket": 0, "cpus": "0", "cpuCount": 4}] * 2}},
+            r"status.sockets\[1\].*socket 0 .*status.sockets\[0\]",
+            id="a socket twice",
+        ),
+        pytest.param(
+            {**sockets("n1", 4, 4), "spec": {"assignments": [assignment(0), assignment(1)]}},
+            r"spec.assignments\[1\].*uid u .*spec.assignments\[0\]",
+            id="a pod on two sockets",
+        ),
+        pytest.param(
+            profile("web", "B", slowdowns=[{"beside": "web", "slowdown": text} for text in ("1.1", "1.9")]),
+            r"spec.slowdowns\[1\].*beside web ",
+            id="two slowdowns of a pair",
+        ),
+        pytest.param(
+            profile("web", "A", method="CoRun", sensitivity="1.5", contentiousness="1.1", qosLimit="1.2"),
+            "spec: .*interferenceClass",
+            id="another class than follows",
+        ),
+        pytest.param(profile("web", "A", method="CoRun"), "spec: .*must be stated", id="nothing it follows from"),
     ],
 )
 def test_what_the_api_server_would_refuse_is_refused(manifest: Manifest, words: str) -> None:
     with pytest.raises(BadInputError, match=words):
         plans.made(plans.node("n1"), manifest, plans.pod("p"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "configuration", "noted"),
+    [
+        pytest.param({LABEL_INTERFERENCE_CLASS: "E"}, ASKING, [('"E" is no interference class', 3)], id="no class"),
+        pytest.param(
+            {LABEL_INTERFERENCE_CLASS: "A", "category": "catD"}, ASKING, [("two classes", 3)], id="two classes"
+        ),
+        pytest.param({LABEL_INTERFERENCE_CLASS: "E"}, None, [], id="nobody asks"),
+        pytest.param({LABEL_INTERFERENCE_CLASS: "D"}, ASKING, [], id="a class"),
+    ],
+)
+def test_labels_that_count_as_none_are_told_once(
+    labels: dict[str, str], configuration: tuple[str, str] | None, noted: list[tuple[str, int]]
+) -> None:
+    web = plans.workload("Deployment", "web", spec={"replicas": 3})
+    web["spec"]["template"]["metadata"]["labels"] |= labels
+    document = plans.made(plans.node("n1", cpu="8"), sockets("n1", 8), web, configuration=configuration)
+    assert len(document["notes"]) == len(noted)
+    for note, (words, pods) in zip(document["notes"], noted, strict=True):
+        assert note.startswith(f"{pods} pods, such as default/web-1: metadata.labels.")
+        assert words in note
