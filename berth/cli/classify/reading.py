@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from unicodedata import category
 
 COLUMNS: Final = ("workload", "beside", "seconds")
 """Columns that a CSV file must have."""
@@ -56,6 +57,9 @@ def _read_csv(text: str) -> RunTimes:
         missing = [name for name in COLUMNS if name not in heading]
         if missing:
             raise RunTimesError(f"line 1: no column {' and no column '.join(missing)}; write {','.join(COLUMNS)}")
+        twice = [name for name in COLUMNS if heading.count(name) > 1]
+        if twice:
+            raise RunTimesError(f"line 1: two columns {' and two columns '.join(twice)}; leave one of them out")
         places = [heading.index(name) for name in COLUMNS]
         for cells in lines:
             if not any(cell.strip() for cell in cells):
@@ -63,9 +67,15 @@ def _read_csv(text: str) -> RunTimes:
             where = f"line {lines.line_num}"
             if len(cells) <= max(places):
                 raise RunTimesError(f"{where}: {len(cells)} cells, the heading has {len(heading)}")
+            if any(cell.strip() for cell in cells[len(heading) :]):
+                what = f"{where}: {len(cells)} cells, the heading has {len(heading)}"
+                raise RunTimesError(f"{what}; write 5.25 or, in quotes, names that have a comma")
             workload, beside, seconds = (cells[place].strip() for place in places)
             if not workload:
                 raise RunTimesError(f"{where}: no workload")
+            _named(workload, where, "workload")
+            if beside:
+                _named(beside, where, "neighbour")
             _add(times, workload, beside, _seconds(seconds, where))
     except csv.Error as error:
         raise RunTimesError(f"line {lines.line_num}: {error}") from error
@@ -113,8 +123,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _named(name: str, where: str, what: str) -> None:
     """See that something has a name: without one, a run beside a neighbour is a run alone."""
-    # Half of a character, which JSON can escape, cannot be written to any answer.
-    if not name.strip() or any("\ud800" <= each <= "\udfff" for each in name):
+    # Half of a character, which JSON can escape, cannot be written to any answer; others would write to the terminal.
+    if not name.strip() or any(category(each) in ("Cc", "Cs") for each in name):
         raise RunTimesError(f"{where}: {name!r} is no name of a {what}")
 
 

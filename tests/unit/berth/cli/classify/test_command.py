@@ -140,7 +140,9 @@ def test_a_neighbour_that_never_ran_alone() -> None:
             id="one name for two",
         ),
         pytest.param(f"{HEADING}a,,1\n", ("-n", "A B"), "'A B' is no name of a namespace", id="no namespace"),
-        pytest.param(f"{HEADING}a\x1b[31m,,1\nb\n", (), "line 3", id="one that commands terminals"),
+        pytest.param(
+            f"{HEADING}a\x1b[31m,,1\nb\n", (), r"line 2: 'a\x1b[31m' is no name", id="one that commands terminals"
+        ),
     ],
 )
 def test_bad_input_ends_with_2(text: str, arguments: tuple[str, ...], problem: str) -> None:

@@ -22,6 +22,10 @@ BOTH = RunTimes({"a": [10.0, 12.0], "b": [5.0]}, {"a": {"b": [12.5]}, "b": {"a":
             id="more columns",
         ),
         pytest.param(
+            "workload,beside,seconds\na,,10,\na,,12,,\nb,,5, ,\na,b,12.5,\nb,a,6,\n",
+            id="empty cells of no column",
+        ),
+        pytest.param(
             '\ufeffworkload,beside,seconds\r\n"a",,10\r\n\r\na,"",12\r\nb,,5\r\na,b,12.5\r\nb,a,6',
             id="BOM",
         ),
@@ -57,7 +61,11 @@ CSV = "workload,beside,seconds\n"
         pytest.param(CSV, "no run time of a workload alone", id="heading alone"),
         pytest.param(f"{CSV}a,b,5\n", "no run time of a workload alone", id="nobody alone"),
         pytest.param(f"{CSV}a,,5\na,b\n", "line 3: 2 cells, the heading has 3", id="short line"),
+        pytest.param(f"{CSV}a,,5,25\n", "line 2: 4 cells, the heading has 3; write 5.25", id="decimal comma"),
+        pytest.param("workload,seconds,beside,Seconds\na,5,,6\n", "line 1: two columns seconds", id="column twice"),
         pytest.param(f"{CSV},,5\n", "line 2: no workload", id="no name"),
+        pytest.param(f'{CSV}"a\x1b[31m",,5\n', "line 2: 'a\\x1b[31m' is no name of a workload", id="colours"),
+        pytest.param(f'{CSV}a,"b\nc",5\n', "'b\\nc' is no name of a neighbour", id="two lines"),
         pytest.param(f"{CSV}a,,fast\n", "line 2: 'fast' is no run time; write seconds above 0", id="words"),
         pytest.param(f"{CSV}a,,0\n", "line 2: '0' is no run time", id="0"),
         pytest.param(f"{CSV}a,,-1\n", "'-1' is no run time", id="negative"),
@@ -84,6 +92,7 @@ CSV = "workload,beside,seconds\n"
             id="neighbour without a name",
         ),
         pytest.param('{"isolated_runtime_s": {" ": 5}}', "' ' is no name of a workload", id="workload without a name"),
+        pytest.param('{"isolated_runtime_s": {"a\\tb": 5}}', "is no name of a workload", id="control character"),
         pytest.param('{"isolated_runtime_s": {"\\ud800": 5}}', "is no name of a workload", id="half of a character"),
         pytest.param(
             '{"isolated_runtime_s": {"a": 5}, "corun_runtime_s": {" ": {"a": 9}}}',
