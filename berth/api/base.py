@@ -1,5 +1,6 @@
 """What every kind's model is made of: the base model, object metadata and timestamps."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Self
@@ -11,6 +12,10 @@ from berth.api.errors import InvalidObjectError
 
 AS_SENT: Final = {"as sent": True}
 """Context of validation: what is read is an object as the API server takes it, not values of a program."""
+
+LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+"""What an odd time counts as."""
+_LIKE_RFC_3339: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt].+", re.ASCII)
 
 
 def _parse_timestamp(value: Any) -> Any:
@@ -38,6 +43,11 @@ def read_timestamp(text: str) -> datetime | None:
     return moment
 
 
+def odd_time(value: Any) -> bool:
+    """Return whether text is a time for the API server and none for Python: it says that something was, not when."""
+    return isinstance(value, str) and _LIKE_RFC_3339.fullmatch(value) is not None and read_timestamp(value) is None
+
+
 def format_timestamp(moment: datetime) -> str:
     """Return ``moment`` as metav1.Time writes it: UTC, whole seconds, ``Z``."""
     # strftime leaves out the leading zeros of early years.
@@ -50,6 +60,11 @@ Timestamp = Annotated[
     PlainSerializer(format_timestamp, return_type=str, when_used="json"),
 ]
 """metav1.Time: RFC 3339 on the wire, an aware datetime in UTC in Python, whole seconds when written."""
+
+TimestampOrLongAgo = Annotated[Timestamp, BeforeValidator(lambda value: LONG_AGO if odd_time(value) else value)]
+"""The same where an odd time, which anybody may write who may edit the object, is not to spoil the rest of it."""
+TimestampOrNone = Annotated[Timestamp | None, BeforeValidator(lambda value: None if odd_time(value) else value)]
+"""The same of a time that need not be stated."""
 
 Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
 """A 32-bit integer of the API."""

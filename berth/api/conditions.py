@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from pydantic import Field
 
-from berth.api.base import ApiModel, Int64, Timestamp
+from berth.api.base import ApiModel, Int64, TimestampOrLongAgo
 from berth.api.text import on_one_line, shortened
 
 MAX_MESSAGE: Final = 32768
@@ -34,7 +34,7 @@ class Condition(ApiModel):
     observed_generation: Int64 = Field(
         default=0, ge=0, description="Generation of the object's spec that the condition was computed from."
     )
-    last_transition_time: Timestamp = Field(description="When the status last changed.")
+    last_transition_time: TimestampOrLongAgo = Field(description="When the status last changed.")
     reason: str = Field(
         description="Cause of the status as one word in CamelCase, for programs.", min_length=1, max_length=MAX_REASON
     )

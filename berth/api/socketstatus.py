@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from berth.api import rules
-from berth.api.base import ApiModel, ApiObject, Int32, Int64, Timestamp
+from berth.api.base import ApiModel, ApiObject, Int32, Int64, Timestamp, TimestampOrNone
 from berth.api.conditions import Condition
 from berth.api.cpulist import MAX_CPU, format_cpulist, parse_cpulist
 from berth.api.interference import InterferenceClass
@@ -101,7 +101,7 @@ class Assignment(PodReference):
     """Where a pod is to be."""
 
     socket: Int32 = Field(ge=0, description="Socket that the pod is to be on, by its number in status.sockets.")
-    time: Timestamp | None = Field(default=None, description="When the pod was assigned to that socket.")
+    time: TimestampOrNone = Field(default=None, description="When the pod was assigned to that socket.")
 
 
 class SocketStatusSpec(ApiModel):

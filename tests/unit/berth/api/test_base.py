@@ -8,6 +8,7 @@ import yaml
 from pydantic import ValidationError
 
 from berth.api.appgroup import AppGroup, AppGroupStatus
+from berth.api.base import odd_time
 from berth.api.errors import InvalidObjectError
 from berth.api.networktopology import NetworkTopology, NetworkTopologyStatus
 from tests.support.kinds import app_group, workload
@@ -86,3 +87,18 @@ def test_models_are_immutable_values() -> None:
     assert hash(one.spec) == hash(two.spec)
     with pytest.raises(ValidationError, match="frozen"):
         one.spec.num_members = 3
+
+
+@pytest.mark.parametrize(
+    ("value", "odd"),
+    [
+        pytest.param("0000-01-01T00:00:00Z", True, id="the year 0"),
+        pytest.param("9999-12-31t23:00:00-05:00", True, id="beyond the last year"),
+        pytest.param("2026-01-31T12:00:00+99:00", True, id="a zone that is none"),
+        pytest.param("2026-01-31T12:00:00Z", False, id="a time"),
+        pytest.param("tomorrow", False, id="no time for anybody"),
+        pytest.param(None, False, id="nothing"),
+    ],
+)
+def test_times_of_the_api_server_alone(value: str | None, odd: bool) -> None:
+    assert odd_time(value) is odd

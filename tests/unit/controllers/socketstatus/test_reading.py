@@ -67,6 +67,14 @@ def test_a_time_that_only_the_api_server_understands_is_as_none(stated: str, hou
     assert other.time is not None
 
 
+@pytest.mark.parametrize("stated", ["0000-01-01T00:00:00Z", "9999-12-31T23:00:00-05:00"])
+def test_a_condition_of_others_with_such_a_time_hides_no_sockets(stated: str) -> None:
+    theirs = CONDITION | {"type": "Theirs", "lastTransitionTime": stated}
+    found = read(document(sockets=[{"socket": 0, "cpus": "0-3", "cpuCount": 4}], conditions=[CONDITION, theirs]))
+    assert [each.socket for each in found.status.sockets] == [0]
+    assert [each.type for each in found.status.conditions] == ["Pinned", "Theirs"]
+
+
 @pytest.mark.parametrize(
     "obj",
     [

@@ -322,6 +322,13 @@ def test_those_that_were_assigned_first_choose_first() -> None:
     assert {wish.name: wish.cache for wish in answer.pods} == {"c": 0, "b": 1, "a": 0}
 
 
+@pytest.mark.parametrize("time", ["0000-01-01T00:00:00Z", "9999-12-31T23:00:00-05:00", "2026-01-31T12:00:00+99:00"])
+def test_a_time_that_only_the_api_server_understands_was_long_ago(time: str) -> None:
+    answer = found([assignment("web", 1, time=time)], pod("web"))
+    assert answer.problems == ()
+    assert [(wish.name, wish.socket) for wish in answer.pods] == [("web", 1)]
+
+
 def test_pods_that_have_ended_or_have_no_class_have_no_part() -> None:
     pods = [pod("a", "D", phase="Succeeded"), pod("b", None), pod("c", "D")]
     stated, _ = read_assignments({"assignments": [assignment(name, 1) for name in "abc"]}, "n1")
