@@ -212,7 +212,14 @@ class SocketChoice:
 
     def _by_harm(self, uid: str, seat: Seat, layout: Layout, places: Mapping[int | None, int]) -> dict[str, int]:
         """Place of the socket by uid, of the pod and of others that move."""
-        there = self._sockets.seats(seat.node)
+        largest = max(layout.capacities)
+        there = {  # one too large for any socket has none, and keeps nobody from moving
+            other: each
+            for other, each in self._sockets.seats(seat.node).items()
+            if each.resident.size <= largest or each.socket in places
+        }
+        if uid not in there:
+            return {}
         layout = layout.for_pods([each.resident.size for each in there.values()] if layout.cores else ())
         by_class = self._by_class(uid, there, layout, places)
         if by_class is not None:

@@ -100,14 +100,19 @@ def test_what_is_forgotten_gives_its_place_back() -> None:
     assert place(cache, "D") == [0]
 
 
-@given(LETTERS)
-def test_sockets_are_those_where_all_that_are_there_suffer_least_after_the_price_of_moves(letters: list[str]) -> None:
+@pytest.mark.parametrize("large", [False, True], ids=["all fit", "beside one that fits on no socket"])
+@given(letters=LETTERS)
+def test_sockets_are_those_where_all_that_are_there_suffer_least_after_the_price_of_moves(
+    letters: list[str], large: bool
+) -> None:
     cache = cache_of(status("n1", cpus=(4, 4)))
     sockets, model = cache.state.sockets, SlowdownModel()
+    if large:
+        cache.assume(classed("large", "C", cpu="5"), "n1")
     place(cache, *letters)
     before = {uid: seat.socket for uid, seat in sockets.seats("n1").items()}
     cache.assume(classed("late", "D"), "n1")
-    there = list(sockets.seats("n1").items())
+    there = [(uid, seat) for uid, seat in sockets.seats("n1").items() if seat.resident.size <= 4000]
 
     def toll(chosen: Sequence[int | None]) -> float:
         pairs = list(zip(there, chosen, strict=True))
