@@ -67,7 +67,7 @@ def _needed(problem: Problem) -> Bools:
 
 def _of_classes(problem: Problem, needed: Bools) -> Ints:
     """Nodes of each class in order, as many as its pods need and some to spare."""
-    kind = _classes(problem)
+    kind = classes(problem)
     order = np.argsort(kind, kind="stable")
     sorted_kind = kind[order]
     start = np.flatnonzero(np.append(True, sorted_kind[1:] != sorted_kind[:-1]))
@@ -98,7 +98,7 @@ def _nodes_used(problem: Problem) -> Ints:
     return used
 
 
-def _classes(problem: Problem) -> Ints:
+def classes(problem: Problem) -> Ints:
     """int64[N], equal for nodes that the problem does not tell apart."""
     nodes, requested = problem.nodes, requested_resources(problem)
     rng = np.random.default_rng(7)

@@ -16,6 +16,7 @@ from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.problem import Counts, Floats
 from berth.scheduling.replicas.rule import Affinity
+from berth.scheduling.replicas.search.alike import kinds, one_of_each, told_apart
 from berth.scheduling.replicas.search.draft import Draft
 from berth.scheduling.replicas.search.loads import Loads
 from berth.scheduling.replicas.search.options import Options
@@ -63,6 +64,8 @@ class Exact:
         self._free, self._chosen = books.free.copy(), dict[int, int]()
         self._loads = Loads(books, options) if books.bandwidth.active else None
         self._taken = np.zeros(0) if self._loads is None else self._loads.settled
+        self._kind = kinds(draft.model)
+        self._most = {w: usage.max(axis=0, initial=0) for w, usage in options.usage.items()}
         costs = {workload: options.alone[workload] for workload in options.workloads}
         self._least = {pair: table.min(axis=1, initial=np.inf) for pair, table in options.together.items()}
         ready = {w: self._fitting(w, costs[w]) for w in options.workloads}
@@ -77,8 +80,10 @@ class Exact:
 
     def _fitting(self, workload: int, costs: Floats) -> Floats:
         """The costs, infinite for ways that have no room or too little bandwidth beside what is decided."""
-        usage = self._options.usage[workload]
-        able = ((usage <= self._free) | (usage == 0)).all(axis=(1, 2))
+        usage, most = self._options.usage[workload], self._most[workload]
+        able = np.ones(len(usage), dtype=np.bool_)
+        if not ((most <= self._free) | (most == 0)).all():
+            able = ((usage <= self._free) | (usage == 0)).all(axis=(1, 2))
         if self._loads is not None:
             able &= self._loads.fits(self._taken + self._loads.more(workload, self._chosen))
         return np.where(able, costs, np.inf)
@@ -105,7 +110,8 @@ class Exact:
             return True
         slack = {w: floor - least[w] + bound for w, bound in bounds.items()}
         workload = min(costs, key=lambda w: (int(np.count_nonzero(slack[w] < self.lowest - self._draft.model.gain)), w))
-        for number in np.argsort(slack[workload], kind="stable").tolist():
+        ways = [self._options.counts[row] for row in self._options.rows[workload]]
+        for number in one_of_each(self._kind, ways, np.argsort(slack[workload], kind="stable").tolist()):
             if not slack[workload][number] < self.lowest - self._draft.model.gain:
                 break
             self._steps -= 1
@@ -118,11 +124,12 @@ class Exact:
         return True
 
     def _place(self, workload: int, number: int, value: float, costs: dict[int, Floats]) -> Generator[None, None, bool]:
-        options, free, taken = self._options, self._free, self._taken
+        options, free, taken, kind = self._options, self._free, self._taken, self._kind
         if self._loads is not None:
             self._taken = taken + self._loads.more(workload, self._chosen)[number]
         self._chosen[workload] = number
         self._free = free - options.usage[workload][number]
+        self._kind = told_apart(kind, (options.counts[row][number] for row in options.rows[workload]))
         after = {}
         for other, own in costs.items():
             if other == workload:
@@ -139,7 +146,7 @@ class Exact:
                 break
         else:
             done = yield from self._descend(value + float(costs[workload][number]), after)
-        self._free, self._taken = free, taken
+        self._free, self._taken, self._kind = free, taken, kind
         del self._chosen[workload]
         return done
 
