@@ -24,6 +24,7 @@ from berth.scheduling.replicas.search.exact import Exact
 from berth.scheduling.replicas.search.fill import complete, fill_blocks, fill_node, fill_slices, slots_of, turns_of
 from berth.scheduling.replicas.search.improve import improve
 from berth.scheduling.replicas.search.kicks import kick
+from berth.scheduling.replicas.search.leave_out import leave_out
 from berth.scheduling.replicas.search.patterns import patterns
 from berth.scheduling.replicas.search.repair import repair
 from berth.scheduling.replicas.search.template import cut_cost, parts
@@ -90,6 +91,8 @@ def plan(
         draft = Draft(Books(Model(problem, np.zeros(0, dtype=np.int64))))
         best = (yield from _quality(draft, budget)), draft
     quality, draft = best
+    if partial and not quality.whole:
+        yield from leave_out(draft, budget)
     keep, cut_short = quality.whole or partial, budget.cut_short
     others = (yield from runner_ups(draft.books, budget)) if keep else {}
     lasting = yield from lasting_first(draft, budget)

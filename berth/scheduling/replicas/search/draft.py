@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
 
 from berth.scheduling.replicas.books import Books
+from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Bools, Counts, Floats
 
 Changes = Sequence[tuple[int, int, int]]
@@ -47,20 +48,8 @@ class Draft:
     def shortage(self, rows: Sequence[int]) -> Shortage:
         """What is missing of these pod sets, their workloads and the dependencies of these."""
         pods = sum(self.missing[row] for row in rows)
-        if not pods:
-            return NONE_MISSING
-        there = set(np.flatnonzero(self.books.x.any(axis=1)).tolist())
-        workloads = {self.model.workload[row] for row in rows}
-        edges = self.model.problem.edges
-        return Shortage(
-            pods,
-            len(workloads - there),
-            sum(
-                bool({edge.caller, edge.callee} - there)
-                for edge in edges
-                if edge.caller in workloads or edge.callee in workloads
-            ),
-        )
+        there = set(np.flatnonzero(self.books.x.any(axis=1)).tolist()) if pods else set[int]()
+        return lacking(self.model, rows, pods, there)
 
     def at_floor(self, rows: Sequence[int], standing: tuple[Shortage, float] | None = None) -> bool:
         """Whether no plan can be better: everybody has a node and pays nothing but the least of what plugins charge.
@@ -114,6 +103,15 @@ class Draft:
         self.books.change(changes)
         for row, _, count in changes:
             self.missing[row] -= count
+
+
+def lacking(model: Model, rows: Iterable[int], pods: int, there: Set[int]) -> Shortage:
+    """What is missing of these pod sets, where so many pods are, and these workloads alone have a replica."""
+    if not pods:
+        return NONE_MISSING
+    workloads = {model.workload[row] for row in rows}
+    ends = ({edge.caller, edge.callee} for edge in model.problem.edges)
+    return Shortage(pods, len(workloads - there), sum(bool(both & workloads and both - there) for both in ends))
 
 
 def cheapest(costs: Floats, able: Bools) -> int:
