@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 from collections.abc import Awaitable, Callable
@@ -201,7 +202,8 @@ class _Connection(RequestHandler):
         if transport is None or transport.is_closing():
             return
         self._over = self._broken = True
-        transport.write_eof()
+        with contextlib.suppress(OSError):  # the client has broken off, and the event loop has yet to see it
+            transport.write_eof()
         transport.resume_reading()
         await asyncio.sleep(LINGER_SECONDS)
 

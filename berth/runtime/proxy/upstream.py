@@ -185,7 +185,8 @@ class UpstreamConnection(asyncio.Protocol):
     def end_sending(self) -> None:
         """Tell the other side that nothing follows what was sent."""
         if self._transport is not None:
-            self._transport.write_eof()
+            with contextlib.suppress(OSError):  # it has broken off, and the event loop has yet to see it
+                self._transport.write_eof()
 
     def abort(self) -> None:
         """Close the connection without waiting for anything."""

@@ -4,10 +4,14 @@ that it is not, and no client waits for ever."""
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 
 import pytest
+from aiohttp import web
 
 from berth.runtime.proxy import server
+from berth.runtime.proxy.exchange import Sent
 from tests.support.kube import until
 from tests.support.proxying import Visit, application, get, proxy, read_body, status_of
 
@@ -237,3 +241,26 @@ async def test_who_stays_behind_the_last_answer_is_left_after_a_while(monkeypatc
         writer.write(get("/", *H2C, last=False) + NEXT)
         assert status_of(await reader.read()) == 200
         await until(lambda: under_test.server.connections == 0, what="the end of the connection")
+
+
+async def test_nothing_is_logged_of_a_client_that_breaks_off_at_its_last_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The kernel knows of the end before the event loop does."""
+    client = socket.socket()
+    client.setblocking(False)
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        await request.writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+        return Sent(200, lasting=False)
+
+    under_test = server.ProxyServer(handle, host="127.0.0.1", port=0)
+    await under_test.start()
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(client, ("127.0.0.1", under_test.port))
+    await loop.sock_sendall(client, get("/", *H2C, last=False) + NEXT)
+    await until(lambda: client.fileno() < 0 and under_test.connections == 0, what="the end of the connection")
+    await under_test.stop(seconds=0)
+    assert caplog.records == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 
 import pytest
 
@@ -185,3 +186,18 @@ async def test_a_name_that_does_not_exist_is_no_connection() -> None:
     with pytest.raises(UpstreamError) as caught:
         await UpstreamPool().acquire(upstream.Address("nobody.invalid", 80), repeatable=True)
     assert caught.value.failure is Failure.CONNECT
+
+
+async def test_who_has_broken_off_is_told_of_no_end() -> None:
+    """The kernel knows of it before the event loop does."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    pool = UpstreamPool()
+    connection = await pool.acquire(upstream.Address(*listener.getsockname()), repeatable=True)
+    accepted, _ = listener.accept()
+    accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    accepted.close()
+    connection.end_sending()
+    async with asyncio.timeout(60):
+        await connection.ended
+    await pool.close()
+    listener.close()
