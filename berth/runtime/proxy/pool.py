@@ -18,7 +18,7 @@ KEEP_ALIVE_SECONDS: Final = 4.0
 UNREPEATABLE_SECONDS: Final = 1.0
 """The same for requests that cannot be sent again where the server happens to close it at that moment."""
 MOST_IDLE: Final = 256
-"""Connections without a request that are kept for one address."""
+"""Connections without a request that are kept, of all addresses together: each is an open file."""
 
 
 class UpstreamPool:
@@ -29,6 +29,7 @@ class UpstreamPool:
         self.reading = Reading()
         """how much is read of answers at a time"""
         self._free: dict[Address, deque[UpstreamConnection]] = {}
+        self._idle: dict[UpstreamConnection, None] = {}  # the same of all addresses, who is free for longest first
         self._all: set[UpstreamConnection] = set()
         self._turns: dict[Address, Turns[UpstreamConnection]] = {}
         self._clearing: asyncio.TimerHandle | None = None
@@ -44,10 +45,7 @@ class UpstreamPool:
             UpstreamError: there is none (`Failure.CONNECT`).
         """
         youngest = time.monotonic() - (KEEP_ALIVE_SECONDS if repeatable else UNREPEATABLE_SECONDS)
-        free = self._free.get(address)
-        while free:
-            # The one used last, so that those not needed fall out of use.
-            connection = free.pop()
+        while (connection := self._take(address)) is not None:
             if connection.reusable and connection.free_since >= youngest:
                 return connection
             connection.abort()
@@ -68,16 +66,16 @@ class UpstreamPool:
         connection.used = True
         if (turns := self._turns.get(connection.address)) is not None and turns.give(connection):
             return
-        free = self._free.setdefault(connection.address, deque())
-        if len(free) >= MOST_IDLE:
-            connection.abort()
-            return
-        free.append(connection)
+        if len(self._idle) >= MOST_IDLE:
+            self._let_go(next(iter(self._idle)))
+        self._free.setdefault(connection.address, deque()).append(connection)
+        self._idle[connection] = None
         self._clear_later()
 
     def forget(self, address: Address) -> None:
         """Close the connections to an address that are free: nobody is there any more."""
         for connection in self._free.pop(address, ()):
+            del self._idle[connection]
             connection.abort()
 
     async def close(self) -> None:
@@ -85,24 +83,44 @@ class UpstreamPool:
         if self._clearing is not None:
             self._clearing.cancel()
         self._free.clear()
+        self._idle.clear()
         connections = list(self._all)
         for connection in connections:
             connection.abort()
         await asyncio.gather(*(connection.ended for connection in connections))
 
+    def _take(self, address: Address) -> UpstreamConnection | None:
+        """Take out the connection of an address that was used last, so that those not needed fall out of use."""
+        free = self._free.get(address)
+        if free is None:
+            return None
+        connection = free.pop()
+        self._forget_if_empty(address, free)
+        del self._idle[connection]
+        return connection
+
+    def _let_go(self, connection: UpstreamConnection) -> None:
+        """Close the connection that is free for longest, which is so of its address as well."""
+        del self._idle[connection]
+        free = self._free[connection.address]
+        free.popleft()
+        self._forget_if_empty(connection.address, free)
+        connection.abort()
+
+    def _forget_if_empty(self, address: Address, free: deque[UpstreamConnection]) -> None:
+        if not free:
+            del self._free[address]
+
     def _clear_later(self) -> None:
-        if self._clearing is None and self._free:
+        if self._clearing is None and self._idle:
             self._clearing = asyncio.get_running_loop().call_later(KEEP_ALIVE_SECONDS, self._clear)
 
     def _clear(self) -> None:
-        """Close what has been free for too long; an address that nobody asks any more is forgotten."""
+        """Close what has been free for too long."""
         self._clearing = None
         oldest = time.monotonic() - KEEP_ALIVE_SECONDS
-        for address, free in list(self._free.items()):
-            while free and free[0].free_since <= oldest:
-                free.popleft().abort()
-            if not free:
-                del self._free[address]
+        while self._idle and (connection := next(iter(self._idle))).free_since <= oldest:
+            self._let_go(connection)
         self._clear_later()
 
     async def _in_turn(self, address: Address, turns: Turns[UpstreamConnection]) -> UpstreamConnection:

@@ -169,16 +169,29 @@ async def test_what_is_not_needed_any_more_is_closed_and_forgotten(
         await pool.close()
 
 
-async def test_no_more_than_some_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "places",
+    [
+        pytest.param((0, 0, 0), id="of one address"),
+        pytest.param((0, 0, 1), id="of several addresses"),
+        pytest.param((0, 1, 0), id="of several by turns"),
+    ],
+)
+async def test_no_more_than_some_are_kept_and_who_is_free_for_longest_goes(
+    places: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many pods there are: each connection is an open file, of which so many are left for these."""
     monkeypatch.setattr(proxy_pool, "MOST_IDLE", 2)
     pool = UpstreamPool()
-    async with application(answering(OK)) as app:
-        taken = [await pool.acquire(app.address, repeatable=True) for _ in range(3)]
+    async with application(answering(OK)) as one, application(answering(OK)) as other:
+        taken = [await pool.acquire((one, other)[place].address, repeatable=True) for place in places]
         for connection in taken:
             await ask(pool, connection)
         async with asyncio.timeout(60):
-            await taken[2].ended
-        assert all(connection.reusable for connection in taken[:2])
+            await taken[0].ended
+        assert all(connection.reusable for connection in taken[1:])
+        again = [await pool.acquire(connection.address, repeatable=True) for connection in reversed(taken[1:])]
+        assert again == taken[:0:-1]
         await pool.close()
 
 
