@@ -159,7 +159,8 @@ class Simulation:
 
     def _observe(self, keys: list[tuple[str, MeasurementSource]]) -> None:
         found = (self.windows[key].measurement(*key, self.time) for key in keys)
-        self.status = knowledge.observe(self.status, self.terms.spec, [each for each in found if each])
+        serving = {pod.node for pod in self.pods.values()}
+        self.status = knowledge.observe(self.status, self.terms.spec, [each for each in found if each], serving)
 
     def _probed(self, _: str) -> None:
         if not self.reachable:

@@ -128,12 +128,15 @@ class Deciding:
         view = self._view(
             policy, replicas, active=heard is not None and now - heard <= expiry, users=now - served <= expiry
         )
-        said = self._observations.measurements(key, self._places.nodes_by_place(spec.sharing), now)
+        places = self._places.nodes_by_place(spec.sharing)
+        said = self._observations.measurements(key, places, now)
         if spec.decisions is Decisions.PUBLISHED:
             said = [each for each in said if each.source is MeasurementSource.METER]
             decision = rounds.decide(knowledge.observe(status, spec, said), spec, view, now)
             return _chosen(spec, decision, view, served, heard, now)
-        status = knowledge.observe(status, spec, said)
+        here = {self._places.place_of(pod.node, spec.sharing) for pod in view.pods}
+        serving = frozenset(node for place in here for node in places.get(place, ()))
+        status = knowledge.observe(status, spec, said, serving)
         if self._orders.silent(key):
             status = measuring.unreachable(status, now)
         elif self._orders.agents_came(key):

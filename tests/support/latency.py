@@ -121,7 +121,7 @@ class World:
         return decision
 
     def observe(self, measurements: list[Measurement]) -> None:
-        self.status = knowledge.observe(self.status, self.spec, measurements)
+        self.status = knowledge.observe(self.status, self.spec, measurements, self.places)
 
     def decide(self) -> Decision:
         view = View(tuple(self.pods.values()), 1, tuple(self.far), tuple(self.far))

@@ -40,19 +40,30 @@ def by_name(status: LatencyPolicyStatus) -> dict[str, NodeStatus]:
 
 
 def observe(
-    status: LatencyPolicyStatus, spec: LatencyPolicySpec, measurements: Iterable[Measurement]
+    status: LatencyPolicyStatus,
+    spec: LatencyPolicySpec,
+    measurements: Iterable[Measurement],
+    serving: Collection[str] | None = None,
 ) -> LatencyPolicyStatus:
     """Return the status with measurements taken in.
 
     What a meter says counts in any case; what probes and the router say is not taken while the meter's is no more
-    than half a minute older. Older ones than what is known change nothing. A status keeps 256 nodes: those
+    than half a minute older and users are served there still: of a node that pods have left it tells nothing new, and
+    users may have gone back there. Older ones than what is known change nothing. A status keeps 256 nodes: those
     where users were served or that are remembered as bad, and of the others the nearest.
+
+    Args:
+        status: what is known.
+        spec: what is wanted.
+        measurements: what is said.
+        serving: nodes that share what is measured with one that has a pod; None: all of which a meter tells.
     """
     limits, nodes, changed = Limits.of(spec), by_name(status), False
     for measurement in measurements:
         known = nodes.get(measurement.node, NodeStatus(node=measurement.node))
         time = whole(measurement.time)
-        if known.time is not None and (time < known.time or _stands(known, measurement, time)):
+        served = serving is None or measurement.node in serving
+        if known.time is not None and (time < known.time or (served and _stands(known, measurement, time))):
             continue
         enough = measurement.samples >= spec.min_samples
         nodes[measurement.node] = known.model_copy(
