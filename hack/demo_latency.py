@@ -271,6 +271,7 @@ def show_plot(demo: Demo, path: Path, first: str, second: str) -> None:
         "Look around",
         f"{asked} requests, {lost} of them lost. The plot as a picture: {path}\n\n"
         f"export KUBECONFIG={demo.cluster.kubeconfig}\n"
+        "export PATH=$(hack/cluster bin):$PATH\n"
         f"kubectl get events -n {NAMESPACE} --field-selector involvedObject.kind=LatencyPolicy\n"
         f"kubectl describe latencypolicy web -n {NAMESPACE}\n\n"
         "Stop everything:     make demo-down",

@@ -165,6 +165,7 @@ def run() -> None:
     show(
         "Look around",
         f"export KUBECONFIG={cluster.kubeconfig}\n"
+        "export PATH=$(hack/cluster bin):$PATH\n"
         f"kubectl label pods -n {NAMESPACE} -l app=web {LABEL_INTERFERENCE_CLASS}=D\n"
         f"kubectl describe sst {pinned_node.first_node(cluster).name}\n\n"
         "Stop everything:     make demo-down",

@@ -85,6 +85,8 @@ def shown_by(command: str, tmp_path: Path) -> str:
     finally:
         subprocess.run(["make", "demo-down"], cwd=REPOSITORY, capture_output=True, check=False, timeout=400)
     assert shown.returncode == 0, f"{shown.stdout[-4000:]}\n{shown.stderr[-4000:]}"
+    _, _, next_steps = shown.stdout.partition("\nLook around\n")
+    assert "\nexport PATH=$(hack/cluster bin):$PATH\nkubectl " in next_steps  # kubectl need not be installed
     return shown.stdout
 
 
