@@ -176,6 +176,8 @@ class Planner:
             if partial or not failures:
                 failures += yield from self._place_by_priority(joint, candidates, since)
             if not failures or partial:
+                uids = [decision.pod.metadata.uid for decision in joint.settled]
+                self._state.socket_choice.seat_together(uids, self._profile.interference)
                 decisions = tuple((yield from self._with_edges(joint)))
                 return Outcome(decisions, tuple(failures), cut_short=joint.budget.cut_short)
         except BaseException:  # GeneratorExit too: then nobody wants the plan any more

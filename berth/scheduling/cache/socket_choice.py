@@ -6,7 +6,7 @@ Asked by plugins for one pod at a time, and by the cache whenever a pod is assum
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nsmallest
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -149,6 +149,33 @@ class SocketChoice:
                 self._sockets.assign(uid, node.numbers[place])
             else:
                 self._sockets.move(moved, node.numbers[place], newcomer=uid)
+
+    def seat_together(self, uids: Iterable[str], policy: InterferencePolicy) -> None:
+        """Choose anew for pods of one plan on nodes where one of them has no socket, the largest first: none is bound.
+
+        Where nobody moves for another, a pod finds none large enough that would have had one before the others.
+
+        Args:
+            uids: uids of the pods.
+            policy: the choice of their profile.
+        """
+        by_node: dict[str, dict[str, Seat]] = {}
+        for uid in uids if policy in _BY_RULES else ():
+            seat = self._sockets.seat(uid)
+            if seat is not None and self._sockets.sockets(seat.node).layout.pinned:
+                by_node.setdefault(seat.node, {})[uid] = seat
+        for seats in by_node.values():
+            before = {uid: seat.socket for uid, seat in seats.items()}
+            if None not in before.values():
+                continue
+            for uid in seats:
+                self._sockets.assign(uid, None)
+            for uid in sorted(seats, key=lambda uid: -seats[uid].resident.size):
+                self.choose(uid, policy)
+            left_out = sum(seat.socket is None for seat in seats.values())
+            if left_out >= list(before.values()).count(None):
+                for uid, socket in before.items():
+                    self._sockets.assign(uid, socket)
 
     def outlook(self, uid: str) -> Outlook | None:
         """Return what a pod may expect on its node; None without class or node, and where no sockets are known."""

@@ -159,16 +159,13 @@ class Assuming:
             self._cache.recounts_held = True
 
     def _in_turn(self, infos: Sequence[PodInfo]) -> list[tuple[Decision, PodInfo]]:
-        """The decisions in their order; where that does not matter, alike pods together, as pauses forget verdicts.
-
-        Those that request most CPU come first then: whose socket nobody leaves for another may find none large enough.
-        """
+        """The decisions in their order, or alike pods together where that does not matter: pauses forget verdicts."""
         waiting = list(zip(self._decisions, infos, strict=True))
         if not self._judge_all and not any(map(depends_on_others, infos)):
             first: dict[bytes, int] = {}
             for info in infos:
                 first.setdefault(info.template.key, len(first))
-            waiting.sort(key=lambda each: (-each[1].template.cpu, first[each[1].template.key], each[0].node))
+            waiting.sort(key=lambda each: (first[each[1].template.key], each[0].node))
         return waiting
 
     def _holds(self, decision: Decision, info: PodInfo) -> bool:

@@ -89,8 +89,9 @@ def test_measured_slowdowns_are_those_that_are_told() -> None:
 
 
 @pytest.mark.parametrize("policy", ["LeastSlowdown", "SocketBased", "Greedy", "Sparing"])
-def test_pods_of_one_plan_that_fit_their_sockets_have_one(policy: str) -> None:
-    # Where nobody moves for another, the large pod has to come first: its name is the last.
+@pytest.mark.parametrize("strategy", ["replicas", "berth"])
+def test_pods_of_one_plan_that_fit_their_sockets_have_one(policy: str, strategy: str) -> None:
+    # Where nobody moves for another, the large pod has to choose first: its name is the last.
     document = plans.made(
         plans.node("n1", cpu="8"),
         sockets("n1", 4, 4),
@@ -99,7 +100,7 @@ def test_pods_of_one_plan_that_fit_their_sockets_have_one(policy: str) -> None:
         plans.appgroup("shop", {"a": ["b"], "b": []}),
         plans.workload("Deployment", "a", group="shop", spec={"replicas": 2}, cpu="2"),
         plans.workload("Deployment", "b", group="shop", cpu="4"),
-        configuration=("c.yaml", f"profiles: [{{interference: {policy}}}]"),
+        configuration=("c.yaml", f"profiles: [{{interference: {policy}, gang: {{strategy: {strategy}}}}}]"),
     )
     small, other, large = (decision.get("socket") for decision in decisions(document))
     assert small == other

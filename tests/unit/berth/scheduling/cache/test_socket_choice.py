@@ -84,6 +84,29 @@ def test_by_rules_too_a_full_socket_takes_no_more() -> None:
     assert place(cache, "A", "A", "A") == [0, 1, None]
 
 
+@pytest.mark.parametrize(
+    ("cpus", "bound", "expected"),
+    [
+        pytest.param([2, 2, 4], 0, [1, 1, 0], id="the largest first"),
+        pytest.param([2, 2, 4], 1, [0, 0, 1], id="who is bound stays"),
+        pytest.param([2, 2, 4], 2, [0, 1, None], id="two that are bound stay, and all as they are"),
+        pytest.param([2, 2, 5], 0, [0, 1, None], id="one that fits nowhere changes nothing"),
+        pytest.param([3, 1, 2], 0, [0, 1, 1], id="all have one"),
+    ],
+)
+def test_pods_of_one_plan_choose_anew_where_one_has_no_socket(
+    cpus: list[int], bound: int, expected: list[int | None]
+) -> None:
+    cache = cache_of(status("n1", cpus=(4, 4)), policy=InterferencePolicy.SOCKET_BASED)
+    pods = [classed(f"p{number}", "B", cpu=str(size)) for number, size in enumerate(cpus)]
+    for pod in pods:
+        cache.assume(pod, "n1")
+    uids = [pod.metadata.uid for pod in pods]
+    cache.state.socket_choice.seat_together(uids[bound:], InterferencePolicy.SOCKET_BASED)
+    seats = [cache.state.sockets.seat(uid) for uid in uids]
+    assert [seat.socket for seat in seats if seat is not None] == expected
+
+
 def test_pods_without_class_are_none_of_its_business() -> None:
     cache = cache_of(status("n1"))
     cache.assume(builders.pod("plain", spec={"schedulerName": "berth-scheduler"}, cpu="1"), "n1")
