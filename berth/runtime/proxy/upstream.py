@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import Callable
 from enum import StrEnum
@@ -234,6 +235,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._everyone.discard(self)
         self._reading.end(self._transport)
         connection = cast("asyncio.Transport", self._transport).get_extra_info("socket")
+        if error is not None:
+            self._hear_the_rest(connection)
         self._transport, reader = None, self._reader
         if reader is not None and not reader.complete and self._raw is None:
             try:
@@ -251,6 +254,12 @@ class UpstreamConnection(asyncio.Protocol):
             self.ended.set_result(None)
         self._tell()
         self.resume_writing()
+
+    def _hear_the_rest(self, connection: socket.socket) -> None:
+        """Read what had come: where a write fails asyncio reads no more, and who refuses a body may have said so."""
+        with contextlib.suppress(OSError):
+            while self._waiting <= BUFFERED_BYTES and (data := os.read(connection.fileno(), BUFFERED_BYTES)):
+                self.data_received(data)
 
     def pause_writing(self) -> None:
         """Have who writes wait."""

@@ -214,3 +214,42 @@ async def test_who_has_broken_off_is_told_of_no_end() -> None:
         await connection.ended
     await pool.close()
     listener.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "body"),
+    [
+        pytest.param(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno", b"no", id="in full"),
+        pytest.param(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 9\r\n\r\nno", None, id="in part"),
+        pytest.param(b"", None, id="nothing"),
+    ],
+)
+async def test_what_an_application_said_before_it_broke_off_is_heard_though_a_write_fails_first(
+    said: bytes, body: bytes | None
+) -> None:
+    """One that refuses an upload answers, and closes its connection with the rest of it unread."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    pool = UpstreamPool()
+    connection = await pool.acquire(upstream.Address(*listener.getsockname()), repeatable=True)
+    accepted, _ = listener.accept()
+    connection.begin(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n", method="POST")
+    accepted.sendall(said)
+    accepted.close()
+    await connection.write(b"x" * 50)
+
+    async def heard() -> bytes:
+        assert (await connection.answer()).status == 413
+        found = b""
+        while not connection.complete:
+            found += await connection.read()
+        return found
+
+    if body is not None:
+        assert await heard() == body
+    else:
+        with pytest.raises(UpstreamError) as caught:
+            await heard()
+        assert caught.value.failure is Failure.CUT
+    assert not connection.reusable
+    await pool.close()
+    listener.close()
