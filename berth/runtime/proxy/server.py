@@ -179,6 +179,12 @@ class _Connection(RequestHandler):
                 self._last()
         self._seen = (self._request_count, self._body.total_bytes)
 
+    def handle_error(self, *args: Any, **options: Any) -> web.StreamResponse:
+        """Refuse a request; what runs here, and in which version, is no business of a client."""
+        answer = super().handle_error(*args, **options)
+        answer.headers["Server"] = "berth"
+        return answer
+
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:

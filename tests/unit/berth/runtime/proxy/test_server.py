@@ -148,6 +148,31 @@ async def test_a_large_head_may_come_piece_by_piece() -> None:
             assert status_of(await reader.readuntil(b"hi")) == 200
 
 
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        pytest.param(b"rubbish\r\n\r\n", 400, id="no HTTP"),
+        pytest.param(get("/", "A: " + "x" * 2 * MAX_FIELD_BYTES), 400, id="a field that is too large"),
+        pytest.param(get(), 500, id="a fault of ours"),
+    ],
+)
+async def test_no_answer_says_what_it_is_made_with(asked: bytes, status: int) -> None:
+    async def handle(_: web.BaseRequest) -> web.StreamResponse:
+        raise LookupError("ours")
+
+    server = ProxyServer(handle, host="127.0.0.1", port=0)
+    await server.start()
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(asked)
+        answer = await reader.read()
+        assert status_of(answer) == status
+        assert not any(name in answer.lower() for name in (b"aiohttp", b"python"))
+        writer.close()
+    finally:
+        await server.stop(seconds=0)
+
+
 async def test_mistakes_of_clients_are_not_logged_and_those_of_ours_without_who_asked(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
