@@ -100,11 +100,14 @@ class Options:
             for number, way in enumerate(ways):
                 np.add.at(table[number], list(way), 1.0)
             sets.append(table)
-        index = np.indices([len(table) for table in sets]).reshape(len(sets), -1)
-        total = np.repeat(model.placed[workload][None, :], index.shape[1], axis=0)
+        every = np.arange(prod(len(table) for table in sets))
+        total = np.repeat(model.placed[workload][None, :], len(every), axis=0)
         usage = np.zeros((*total.shape, model.request.shape[1]), dtype=np.int64)
-        for row, table, chosen in zip(self.rows[workload], sets, index, strict=True):
-            self.counts[row] = table[chosen]
+        later = len(every)
+        for row, table in zip(self.rows[workload], sets, strict=True):
+            # The last changes fastest. np.indices does not take more than 63 sets.
+            later //= max(1, len(table))
+            self.counts[row] = table[every // later % len(table)]
             total = total + self.counts[row]
             usage += self.counts[row].astype(np.int64)[:, :, None] * model.request[row]
         self.total[workload], self.usage[workload] = total, usage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations, count
 from math import comb
 
@@ -20,7 +21,7 @@ from berth.scheduling.replicas.rule import AntiAffinity
 from berth.scheduling.replicas.search import options
 from berth.scheduling.replicas.search.exact import constant
 from berth.scheduling.replicas.search.options import MOST, Options
-from tests.support.counts import HOST, ZONE, books_of, problem
+from tests.support.counts import HOST, ZONE, books_of, nodes, problem
 
 LATER = {"room", "bandwidth", "required affinity"}
 """What is judged while ways are chosen, or for whole plans."""
@@ -44,6 +45,17 @@ def total_of(options: Options, chosen: dict[int, int]) -> float:
             total += float(table[chosen[one], chosen[other]])
     counts = {row: options.counts[row][number] for workload, number in chosen.items() for row in options.rows[workload]}
     return total + sum(float(part(counts)) for _, part in options.parts)
+
+
+@pytest.mark.parametrize("pinned", [1, 63, 64, 100])
+def test_any_number_of_sets_may_have_one_node_alone(pinned: int) -> None:
+    """As pods have whose volumes are on a node; one more has a choice of two."""
+    at, either = HOST == 0, HOST < 2
+    asked = problem(1, on=nodes(200))
+    sets = [replace(asked.pod_sets[0], mask=mask) for mask in (either, *([at] * pinned))]
+    options = options_of(replace(asked, pod_sets=sets))
+    assert options.counts[0].tolist() == np.eye(2, 8).tolist()
+    assert options.total[0].tolist() == [[1.0 + pinned, *([0.0] * 7)], [pinned, 1.0, *([0.0] * 6)]]
 
 
 @settings(max_examples=150, deadline=None)
