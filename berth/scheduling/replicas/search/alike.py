@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
 from berth.scheduling.replicas.columns import classes
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Floats, Ints
+
+LARGEST: Final = 2**62
+"""Number that is spelled at most; of what tables say of a column more is numbered anew."""
 
 
 def kinds(model: Model) -> Ints:
@@ -36,9 +40,13 @@ def one_of_each(kind: Ints, tables: Sequence[Floats], numbers: Iterable[int]) ->
     if kind.max(initial=-1) + 1 == len(kind):
         yield from numbers
         return
-    spelled = np.zeros_like(tables[0], dtype=np.int64) + kind
+    spelled, beyond = np.zeros_like(tables[0], dtype=np.int64) + kind, int(kind.max()) + 1
     for table in tables:
-        spelled = spelled * (int(table.max(initial=0.0)) + 1) + table.astype(np.int64)
+        more = int(table.max(initial=0.0)) + 1
+        if beyond * more > LARGEST:
+            spelled = _numbered(spelled).reshape(spelled.shape)
+            beyond = int(spelled.max(initial=0)) + 1
+        spelled, beyond = spelled * more + table.astype(np.int64), beyond * more
     spelled.sort(axis=1)
     seen = set[bytes]()
     for number in numbers:

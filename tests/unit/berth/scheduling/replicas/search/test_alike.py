@@ -97,6 +97,13 @@ def test_one_of_the_ways_is_left_that_permutations_make_of_each(kind: list[int],
     assert left == [every[number] for number in sorted(first)]
 
 
+@pytest.mark.parametrize("others", [1, 62, 63, 64, 200])
+def test_ways_differ_however_many_other_sets_have_one_way_alone(others: int) -> None:
+    """A pod is on one of three columns, of which the first two are alike; all others are on the third."""
+    tables = [np.eye(3), *([np.tile([0.0, 0.0, 1.0], (3, 1))] * others)]
+    assert list(one_of_each(np.array([0, 0, 1]), tables, range(3))) == [0, 2]
+
+
 def even(seed: int) -> Problem:
     """A generated problem whose nodes are as large, and which pods of all sets may use at the same charge."""
     asked = small_problem(seed)
