@@ -54,8 +54,8 @@ class Balancer:
         self._draw = draw
         self._under_way: Counter[Address] = Counter()
         self._troubles: dict[Address, _Trouble] = {}
-        self._closed: set[Address] = set()
-        """pods that have closed a connection instead of an answer, and answered nobody since"""
+        self._doubtful: set[Address] = set()
+        """pods that have closed a connection or talked nonsense instead of an answer, and answered nobody since"""
 
     def replace(self, backends: Iterable[Backend]) -> set[Address]:
         """Take these pods from now on; returns the addresses of those that are gone."""
@@ -63,7 +63,7 @@ class Balancer:
         self.backends = tuple(backends)
         after = {backend.address for backend in self.backends}
         self._troubles = {address: trouble for address, trouble in self._troubles.items() if address in after}
-        self._closed &= after
+        self._doubtful &= after
         return before - after
 
     def choose(self, node: str | None, failed: Collection[Address] = ()) -> Choice | None:
@@ -97,18 +97,18 @@ class Balancer:
     def answered(self, address: Address) -> None:
         """Note that a pod answers."""
         self._troubles.pop(address, None)
-        self._closed.discard(address)
+        self._doubtful.discard(address)
 
-    def failed(self, address: Address, *, closed: bool = False) -> None:
+    def failed(self, address: Address, *, heard: bool = False) -> None:
         """Note that a pod does not. Requests that were under way together fail together, and count once.
 
         Args:
             address: where the pod is.
-            closed: whether it closed the connection instead. Once, that may be the fault of the request, and says
-                nothing of others.
+            heard: whether it closed the connection instead, or said what is no answer. Once, that may be the fault of
+                the request, and says nothing of others.
         """
-        if closed and address not in self._closed:
-            self._closed.add(address)
+        if heard and address not in self._doubtful:
+            self._doubtful.add(address)
             return
         now, trouble = self._clock(), self._troubles.get(address)
         if trouble is not None and now < trouble.until:

@@ -154,7 +154,7 @@ class _Visit:
     def failed(self, address: Address, error: UpstreamError) -> None:
         metrics.FAILURES.labels(error.failure.value).inc()
         if error.failure is not Failure.TIMEOUT:
-            self._balancer.failed(address, closed=error.closed)
+            self._balancer.failed(address, heard=error.closed or error.failure is Failure.MALFORMED)
 
     def leave(self) -> None:
         if self._at is not None:

@@ -130,7 +130,7 @@ def test_a_pod_that_closes_connections_is_in_trouble_where_it_answers_nobody(hap
             made.replace(THREE[1:])
             made.replace(THREE)
         else:
-            made.failed(pod(1).address, closed=each == "c")
+            made.failed(pod(1).address, heard=each == "c")
     assert made.in_trouble(pod(1).address) is expected
 
 

@@ -156,11 +156,15 @@ async def test_no_failed_request_when_the_pod_of_an_association_dies() -> None:
             assert under_test.balancer.in_trouble(one.address)
 
 
+@pytest.mark.parametrize("said", [b"", b"nonsense\r\n\r\n"], ids=["hangs up", "says what is no answer"])
 @pytest.mark.parametrize(("method", "others"), [("GET", 1), ("POST", 0)])
-async def test_a_request_at_which_the_application_hangs_up_sends_nobody_elsewhere(method: str, others: int) -> None:
+async def test_a_request_that_the_application_does_not_answer_sends_nobody_elsewhere(
+    method: str, others: int, said: bytes
+) -> None:
     async def script(visit: Visit) -> None:
         while b"/poison" not in await visit.head():
             await visit.say(saying("a"))
+        await visit.say(said)
         visit.reset()
 
     async with application(script) as one, application(answering(saying("b"))) as two:
