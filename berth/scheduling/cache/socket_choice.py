@@ -245,9 +245,13 @@ class SocketChoice:
             for other, each in self._sockets.seats(seat.node).items()
             if each.resident.size <= largest or each.socket in places
         }
-        if uid not in there:
-            return {}
-        layout = layout.for_pods([each.resident.size for each in there.values()] if layout.cores else ())
+        return self._among(uid, seat, there, layout, places) if uid in there else {}
+
+    def _among(
+        self, uid: str, seat: Seat, there: Mapping[str, Seat], pinned: Layout, places: Mapping[int | None, int]
+    ) -> dict[str, int]:
+        """The same where these pods are there."""
+        layout = pinned.for_pods([each.resident.size for each in there.values()] if pinned.cores else ())
         by_class = self._by_class(uid, there, layout, places)
         if by_class is not None:
             return by_class
@@ -264,6 +268,9 @@ class SocketChoice:
         capacities, _, caches, cores = layout
         found = self._judge.seats(pods, sizes, capacities, list(now.values()), caches=caches, cores=cores)
         if found is None:
+            seated = {other: each for other, each in there.items() if other == uid or now[other] is not None}
+            if len(seated) < len(there):  # one that finds no socket wherever all others go keeps nobody from moving
+                return self._among(uid, seat, seated, pinned, places)
             return {} if staying is None else {uid: staying}
         return {other: place for (other, before), place in zip(now.items(), found, strict=True) if place != before}
 

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations, product
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -144,6 +145,31 @@ def test_sockets_are_those_where_all_that_are_there_suffer_least_after_the_price
 
     ways = [way for way in product((0, 1), repeat=len(there)) if max(way.count(0), way.count(1)) <= 4]
     assert toll([seat.socket for _, seat in there]) == pytest.approx(min(map(toll, ways)))
+
+
+@given(letters=st.lists(st.sampled_from("ABCD"), min_size=1, max_size=3))
+def test_one_that_no_socket_has_room_for_keeps_nobody_from_moving(letters: list[str]) -> None:
+    """Of two sockets with 12 CPUs each has 5 left, and it asks for 6."""
+    cache, model = cache_of(status("n1", cpus=(12, 12))), SlowdownModel()
+    for name, letter, cpu in (("one", "B", "7"), ("other", "C", "7"), ("wide", "D", "6")):
+        cache.assume(classed(name, letter, cpu=cpu), "n1")
+    place(cache, *letters)
+    before = {uid: seat.socket for uid, seat in cache.state.sockets.seats("n1").items()}
+    cache.assume(classed("late", "D"), "n1")
+    there = list(cache.state.sockets.seats("n1").items())
+
+    def toll(chosen: Sequence[int | None]) -> float:
+        pairs = list(zip(there, chosen, strict=True))
+        groups = [[seat.resident for (_, seat), at in pairs if at == number] for number in (0, 1)]
+        if any(sum(each.size for each in group) > 12_000 for group in groups):
+            return inf
+        harm = sum(model.harm([each.workload for each in group]) for group in groups)
+        return harm + PRICE * sum(before.get(uid, at) != at for (uid, _), at in pairs)
+
+    chosen = [seat.socket for _, seat in there]
+    seated = [(0, 1) if at is not None else (None,) for at in chosen]
+    assert chosen.count(None) == 1
+    assert toll(chosen) == pytest.approx(min(map(toll, product(*seated))))
 
 
 def test_no_socket_is_kept_empty_for_who_may_come() -> None:
