@@ -8,8 +8,9 @@ import socket
 import pytest
 from aiohttp import web
 
+from berth.runtime.proxy.client_connection import MAX_FIELD_BYTES, MAX_FIELDS
 from berth.runtime.proxy.identity import address_of
-from berth.runtime.proxy.server import ACCEPTED_AT_ONCE, MAX_FIELD_BYTES, MAX_FIELDS, ProxyPortError, ProxyServer
+from berth.runtime.proxy.server import ACCEPTED_AT_ONCE, ProxyPortError, ProxyServer
 from tests.support.proxying import Visit, answering, application, body_of, get, proxy, read_body, status_of
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from berth.runtime.proxy.server import MAX_FIELDS
+from berth.runtime.proxy.client_connection import MAX_FIELDS
 from tests.support.proxying import Visit, application, get, proxy, read_body
 
 COUNT = 100

@@ -10,8 +10,9 @@ import struct
 import pytest
 from aiohttp import web
 
-from berth.runtime.proxy import server
+from berth.runtime.proxy import client_connection
 from berth.runtime.proxy.exchange import Sent
+from berth.runtime.proxy.server import ProxyServer
 from tests.support.kube import until
 from tests.support.proxying import Visit, application, get, proxy, read_body, status_of
 
@@ -231,7 +232,7 @@ async def test_who_goes_on_sending_is_answered_all_the_same(sent: bytes, status:
 
 
 async def test_who_stays_behind_the_last_answer_is_left_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "LINGER_SECONDS", 0.05)
+    monkeypatch.setattr(client_connection, "LINGER_SECONDS", 0.05)
     async with (
         asyncio.timeout(30),
         application(echo) as app,
@@ -256,7 +257,7 @@ async def test_nothing_is_logged_of_a_client_that_breaks_off_at_its_last_answer(
         client.close()
         return Sent(200, lasting=False)
 
-    under_test = server.ProxyServer(handle, host="127.0.0.1", port=0)
+    under_test = ProxyServer(handle, host="127.0.0.1", port=0)
     await under_test.start()
     loop = asyncio.get_running_loop()
     await loop.sock_connect(client, ("127.0.0.1", under_test.port))
