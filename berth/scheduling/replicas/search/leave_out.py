@@ -18,7 +18,7 @@ from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.search.draft import Draft, Shortage, lacking
-from berth.scheduling.replicas.search.exact import Exact, unpunished
+from berth.scheduling.replicas.search.exact import LARGEST, Exact, unpunished
 
 MOST = 60
 """Ways to leave out pods that are looked at, for some 10 ms each."""
@@ -28,17 +28,20 @@ STEPS = 200
 
 def leave_out(draft: Draft, budget: Budget) -> Generator[None, None, None]:
     """Make a plan without some pods the best one, as far as time and steps suffice; none that breaks a rule."""
-    ways = list(islice(_ways(draft), MOST + 1))
-    if len(ways) > MOST or draft.books.interference.active or not keeps_rules(draft.books):
-        return
     model, sets = draft.model, range(len(draft.missing))
+    if sum(model.replicas) * model.size > LARGEST or draft.books.interference.active or budget.over:
+        return
+    ways = list(islice(_ways(draft), MOST + 1))
+    if len(ways) > MOST or not keeps_rules(draft.books):
+        return
     found, lowest = draft.shortage(sets), unpunished(draft.books)
     for shortage, counts in sorted(ways):
         if shortage > found or budget.over:
             return
         yield from budget.pause(BEFORE_LONG)
         asked = [replace(model.problem.pod_sets[row], replicas=counts[row]) for row in sets]
-        search = Exact(Draft(Books(Model(replace(model.problem, pod_sets=asked), model.columns))), budget, STEPS)
+        fewer = Model(replace(model.problem, pod_sets=asked), model.columns)
+        search = Exact(Draft(Books(fewer)), budget, STEPS)
         search.lowest = lowest if shortage == found else np.inf
         if not (yield from search.run()):
             return
