@@ -20,7 +20,7 @@ from berth.scheduling.replicas.problem import Counts, Problem
 from berth.scheduling.replicas.result import Plan, result_of
 from berth.scheduling.replicas.runner_ups import runner_ups
 from berth.scheduling.replicas.search.draft import NONE_MISSING, Draft, Shortage
-from berth.scheduling.replicas.search.exact import Exact
+from berth.scheduling.replicas.search.exact import Exact, without_room
 from berth.scheduling.replicas.search.fill import complete, fill_blocks, fill_node, fill_slices, slots_of, turns_of
 from berth.scheduling.replicas.search.improve import improve
 from berth.scheduling.replicas.search.kicks import kick
@@ -133,7 +133,7 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
         return draft
     # Exact search knows nothing of interference: it finds a plan where there is none yet.
     together = draft.books.interference.active
-    if not together or any(draft.missing) or not keeps_rules(draft.books):
+    if (not together or any(draft.missing) or not keeps_rules(draft.books)) and not without_room(model):
         exact = Exact(draft, budget, effort.steps)
         searched = yield from exact.run()
         if searched and exact.proved and (exact.best is None or not together):

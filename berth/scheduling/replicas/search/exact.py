@@ -14,6 +14,7 @@ import numpy as np
 from berth.scheduling.gang.budget import BEFORE_LONG, Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import keeps_rules
+from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.problem import Counts, Floats
 from berth.scheduling.replicas.rule import Affinity
 from berth.scheduling.replicas.search.alike import kinds, one_of_each, told_apart
@@ -174,6 +175,12 @@ class Exact:
                 return True
         self.lowest, self.best = value, planned
         return True
+
+
+def without_room(model: Model) -> bool:
+    """Whether pods request more than all nodes together have: a search would try each way to place all but the last."""
+    wanted = np.array(model.replicas, dtype=np.int64) @ model.request
+    return bool((wanted > np.maximum(model.free, 0).sum(axis=0))[wanted > 0].any())
 
 
 def unpunished(books: Books) -> float:

@@ -18,7 +18,7 @@ from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.model import Model
 from berth.scheduling.replicas.search.draft import Draft, Shortage, lacking
-from berth.scheduling.replicas.search.exact import LARGEST, Exact, unpunished
+from berth.scheduling.replicas.search.exact import LARGEST, Exact, unpunished, without_room
 
 MOST = 60
 """Ways to leave out pods that are looked at, for some 10 ms each."""
@@ -41,6 +41,8 @@ def leave_out(draft: Draft, budget: Budget) -> Generator[None, None, None]:
         yield from budget.pause(BEFORE_LONG)
         asked = [replace(model.problem.pod_sets[row], replicas=counts[row]) for row in sets]
         fewer = Model(replace(model.problem, pod_sets=asked), model.columns)
+        if without_room(fewer):
+            continue
         search = Exact(Draft(Books(fewer)), budget, STEPS)
         search.lowest = lowest if shortage == found else np.inf
         if not (yield from search.run()):

@@ -22,7 +22,7 @@ from berth.scheduling.replicas.hard import keeps_rules
 from berth.scheduling.replicas.problem import Edge
 from berth.scheduling.replicas.rule import AntiAffinity
 from berth.scheduling.replicas.search.draft import Draft
-from berth.scheduling.replicas.search.exact import Exact, unpunished
+from berth.scheduling.replicas.search.exact import Exact, unpunished, without_room
 from tests.support.counts import HOST, books_of, filled, nodes, problem, state_of
 
 STEPS = 20_000
@@ -162,3 +162,16 @@ def test_nodes_that_are_alike_are_tried_once(nodes: int, routing: Routing, rule:
     finish(search.run())
     assert search.proved
     assert not any(draft.missing)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "free", "without"),
+    [
+        pytest.param([2, 1], [1, 1, 1, 0], False, id="just-enough"),
+        pytest.param([2, 2], [1, 1, 1, 0], True, id="too-little"),
+        pytest.param([2], [-9, 1, 1, 0], False, id="beside-an-overfull-node"),
+        pytest.param([0], [-9, 0, 0, 0], False, id="for-nobody"),
+    ],
+)
+def test_where_nodes_have_no_room_for_all(replicas: list[int], free: list[int], *, without: bool) -> None:
+    assert without_room(books_of(problem(*replicas, on=nodes([*free, 0, 0, 0, 0]))).model) is without
