@@ -54,6 +54,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], help="cells whose names begin so")
     parser.add_argument("--json", type=Path, help="write the figures as JSON")
     given = parser.parse_args(None if arguments is None else list(arguments))
+    if given.only and not any(name.startswith(tuple(given.only)) for name, _ in jobs()):
+        parser.error(f"no cell begins with {' or '.join(given.only)}: {', '.join(name for name, _ in jobs())}")
     rows = measure(QUICK if given.quick else given.runs, given.processes, given.only)
     print(tables.page(rows))
     missed = tables.missed(rows)

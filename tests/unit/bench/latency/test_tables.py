@@ -80,3 +80,9 @@ def test_the_command_writes_tables_and_figures(tmp_path: Path, capsys: pytest.Ca
     assert printed.startswith(page(rows))
     assert "| hard 0 S1 |" in printed
     assert "| LAIS-H S1 |" in printed
+
+
+def test_a_name_that_no_cell_begins_with_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--only", "soft 0 S9"])
+    assert "no cell begins with soft 0 S9: LAIS-H S1, " in capsys.readouterr().err
