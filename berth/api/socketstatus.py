@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from berth.api import rules
-from berth.api.base import ApiModel, ApiObject, Int32, Int64, Timestamp, TimestampOrNone
+from berth.api.base import ApiModel, ApiObject, Int32, Int64, TimestampOrNone
 from berth.api.conditions import Condition
 from berth.api.cpulist import MAX_CPU, format_cpulist, parse_cpulist
 from berth.api.interference import InterferenceClass
@@ -188,7 +188,7 @@ class PodReport(PodReference):
     effective_cpus: CpuList | None = Field(
         default=None, description="CPUs that its containers may use, of all together. Unset: not known."
     )
-    since: Timestamp | None = Field(
+    since: TimestampOrNone = Field(
         default=None, description="Since when the pod has had what was asked for. Unset: it has not."
     )
 
@@ -199,7 +199,7 @@ class SocketStatusStatus(ApiModel):
     observed_generation: Int64 | None = Field(
         default=None, ge=0, description="Generation of the spec that the agent has acted on."
     )
-    time: Timestamp | None = Field(default=None, description="When the agent last wrote.")
+    time: TimestampOrNone = Field(default=None, description="When the agent last wrote.")
     socket_count: Int32 | None = Field(default=None, ge=0, description="Number of sockets, for kubectl get.")
     pinned: str | None = Field(
         default=None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
 from berth.api import rules
-from berth.api.base import AS_SENT, ApiModel, ApiObject, Int32, Timestamp
+from berth.api.base import AS_SENT, ApiModel, ApiObject, Int32, TimestampOrNone
 from berth.api.interference import InterferenceClass
 from berth.api.labels import BERTH_GROUP
 
@@ -137,7 +137,7 @@ class WorkloadProfileSpec(ApiModel):
     samples: Int32 | None = Field(
         default=None, ge=0, description="Slowdowns behind sensitivity and contentiousness, together."
     )
-    measured_time: Timestamp | None = Field(default=None, description="When the run times were measured.")
+    measured_time: TimestampOrNone = Field(default=None, description="When the run times were measured.")
     slowdowns: tuple[NeighbourSlowdown, ...] = Field(
         default=(),
         max_length=MAX_NEIGHBOURS,

@@ -34,9 +34,11 @@ def profile(name: str, letter: str, **spec: Any) -> Manifest:
 
 
 def assignment(socket: int) -> Manifest:
-    return {"uid": "u", "namespace": "shop", "name": "web-1", "socket": socket}
+    return {**POD, "socket": socket}
 
 
+POD = {"uid": "u", "namespace": "shop", "name": "web-1"}
+YEAR_0 = "0000-01-01T00:00:00Z"
 ASKING = ("c.yaml", "profiles: [{interference: LeastSlowdown}]")
 
 
@@ -167,6 +169,22 @@ def test_whose_profile_does_not_ask_gets_no_socket(configuration: tuple[str, str
 def test_what_the_api_server_would_refuse_is_refused(manifest: Manifest, words: str) -> None:
     with pytest.raises(BadInputError, match=words):
         plans.made(plans.node("n1"), manifest, plans.pod("p"))
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pytest.param(sockets("n1", 4, time=YEAR_0), id="written"),
+        pytest.param(sockets("n1", 4, pods=[{**POD, "since": YEAR_0}]), id="pinned since"),
+        pytest.param({**sockets("n1", 4), "spec": {"assignments": [{**assignment(0), "time": YEAR_0}]}}, id="assigned"),
+        pytest.param(profile("web", "D", measuredTime=YEAR_0), id="measured"),
+    ],
+)
+def test_a_time_that_the_api_server_alone_understands_is_no_fault(manifest: Manifest) -> None:
+    others = [sockets("n1", 4)] if manifest["kind"] == "WorkloadProfile" else [profile("web", "D")]
+    web = plans.workload("Deployment", "web")
+    document = plans.made(plans.node("n1", cpu="4"), manifest, *others, web, configuration=ASKING)
+    assert [decision["socket"] for decision in decisions(document)] == [0]
 
 
 @pytest.mark.parametrize(
