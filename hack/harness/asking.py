@@ -57,6 +57,8 @@ class Answer(NamedTuple):
     """name of a request that does harm twice; empty: it does none"""
     oldest: float = 0.0
     """seconds since the pods were last looked at when an attempt began that failed; the most of all attempts"""
+    unseen: str = ""
+    """why looks have failed since then"""
 
 
 class Service:
@@ -72,6 +74,8 @@ class Service:
         """those now"""
         self.looked = time.monotonic()
         """when that was asked for, on the monotonic clock"""
+        self.unseen = ""
+        """why looks have failed since then"""
         self.look()
 
     def look(self) -> None:
@@ -79,10 +83,11 @@ class Service:
         now = time.monotonic()
         try:
             items: list[Any] = self._api.request("GET", self._path)["items"]
-        except (ClusterError, OSError):
+            self.backends = backends(msgspec.convert(items, list[EndpointSlice]))
+        except (ClusterError, OSError, ValueError) as error:
+            self.unseen = f"{time.monotonic() - now:.1f} s: {error!r}"
             return
-        self.looked = now
-        self.backends = backends(msgspec.convert(items, list[EndpointSlice]))
+        self.looked, self.unseen = now, ""
 
     def follow(self, stop: threading.Event) -> None:
         """Look until `stop`."""
@@ -92,7 +97,7 @@ class Service:
 
 def ask(service: Service, user: str = "", method: str = "GET") -> Answer:
     """Make one request, of a user who has a name or of anybody."""
-    begun, failures, oldest = time.time(), list[str](), 0.0
+    begun, failures, oldest, unseen = time.time(), list[str](), 0.0, ""
     sent = "" if method == "GET" else secrets.token_hex(8)
     while time.time() < begun + PATIENCE:
         age = time.monotonic() - service.looked
@@ -100,17 +105,17 @@ def ask(service: Service, user: str = "", method: str = "GET") -> Answer:
             backend = random.choice(service.backends)
             try:
                 seconds, served = _round_trip(backend, {USER_HEADER: user} if user else {}, method, sent)
-                return Answer(begun, 1000 * seconds, backend.node, failures, user, served, sent, oldest)
+                return Answer(begun, 1000 * seconds, backend.node, failures, user, served, sent, oldest, unseen)
             except (OSError, http.client.HTTPException) as error:
                 failures.append(f"{backend.pod}: {error!r}")
                 if sent:
-                    oldest = age
+                    oldest, unseen = age, service.unseen
                     break
         else:
             failures.append("no pod is ready")
-        oldest = max(oldest, age)
+        oldest, unseen = max(oldest, age), service.unseen or unseen
         time.sleep(PAUSE)
-    return Answer(begun, 0.0, "", failures, user, "", sent, oldest)
+    return Answer(begun, 0.0, "", failures, user, "", sent, oldest, unseen)
 
 
 def _round_trip(backend: Backend, headers: dict[str, str], method: str, body: str) -> tuple[float, str]:

@@ -203,6 +203,7 @@ def failed(answers: Sequence[Answer]) -> list[str]:
     """Requests that were not answered at once: when, by whom in the end, why not before, and by how old a knowledge."""
     return [
         f"{answer.time:.2f} {answer.node or 'by nobody'}: {'; '.join(answer.failures)}; as of {answer.oldest:.1f} s ago"
+        + (f" ({answer.unseen})" if answer.unseen else "")
         for answer in answers
         if answer.failures or not answer.node
     ]
