@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 STEPS: Final = 4096
-"""Places that may be tried for one packing: about 20 ms."""
+"""Places that may be tried for one packing: about 20 ms, a quarter of a second on a busy machine."""
 
 
 def pack(sizes: Sequence[int], capacities: Sequence[int], *, steps: int = STEPS) -> list[list[int]] | None:
