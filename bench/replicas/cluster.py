@@ -14,6 +14,7 @@ Manifest = Mapping[str, Any]
 
 GROUP_LABEL: Final = "appgroup.diktyo.x-k8s.io"
 WORKLOAD_LABEL: Final = "appgroup.diktyo.x-k8s.io.workload"
+DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
 SAME_ZONE_COST: Final = 1.0
@@ -22,6 +23,11 @@ _UNITS: Final = {
     "": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15,
     "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50,
 }  # fmt: skip
+
+
+def deletion_cost(pod: Manifest) -> int:
+    """What a ReplicaSet goes by first among its pods that are ready."""
+    return int(pod["metadata"].get("annotations", {}).get(DELETION_COST, "0"))
 
 
 def amount(text: Any) -> float:

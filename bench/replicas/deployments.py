@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.replicas.cluster import deletion_cost
+
 
 @dataclass(slots=True, eq=False)
 class Pod:
@@ -98,14 +100,23 @@ class Deployment:
     def surplus(self) -> list[Pod]:
         """Pods that its ReplicaSets delete now, as they choose them.
 
-        Those without a node go first, then those that are not ready, those that share their node with most others of
-        the Deployment, the youngest, the ones with the lowest UID.
+        Those without a node go first, then those that are not ready, those with the least pod-deletion-cost, those that
+        share their node with most others of the Deployment, the youngest, the ones with the lowest UID.
         """
         found: list[Pod] = []
         on = Counter(pod.node for pod in self.pods)
         for name in {pod.revision: 0 for pod in self.pods}:
             own = [pod for pod in self.pods if pod.revision == name]
-            own.sort(key=lambda pod: (bool(pod.node), pod.ready is not None, -on[pod.node], -pod.created, pod.uid))
+            own.sort(
+                key=lambda pod: (
+                    bool(pod.node),
+                    pod.ready is not None,
+                    deletion_cost(pod.manifest),
+                    -on[pod.node],
+                    -pod.created,
+                    pod.uid,
+                )
+            )
             found += own[: max(0, len(own) - self.wanted.get(name, 0))]
         return found
 

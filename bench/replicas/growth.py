@@ -16,13 +16,13 @@ from uuid import UUID
 import yaml
 
 from bench.replicas.boutique import GROUP, Case, manifests
-from bench.replicas.cluster import GROUP_LABEL, WORKLOAD_LABEL, Manifest, read_cluster
+from bench.replicas.cluster import DELETION_COST, GROUP_LABEL, WORKLOAD_LABEL, Manifest, deletion_cost, read_cluster
 from bench.replicas.evaluator import Evaluation, evaluate
 from bench.replicas.rules import violations
 from berth.cli.plan.run import FORECASTS, plan
 
 Planner = Callable[[Sequence[Manifest]], Mapping[str, str]]
-"""Makes of manifests the node of every pod that gets one."""
+"""Makes of manifests the node of every pod that gets one, and writes into them what it is bound with."""
 STEPS: Final = ("3 replicas", "grown to 6", "shrunk to 2", "rolled out")
 
 
@@ -43,6 +43,10 @@ def by_berth_plan(documents: Sequence[Manifest], *, strategy: str | None = None)
     """What `berth plan` makes of manifests, by another strategy than the default one if it is named."""
     text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper)
     made = plan([("step.yaml", text)], forecasts=FORECASTS, strategy=strategy)
+    costs = {pod["name"]: pod["podDeletionCost"] for pod in made["pods"] if "podDeletionCost" in pod}
+    for item in documents:
+        if item["metadata"]["name"] in costs and item["kind"] == "Pod":
+            item["metadata"].setdefault("annotations", {})[DELETION_COST] = str(costs[item["metadata"]["name"]])
     return {pod["name"]: pod["node"] for pod in made["pods"]}
 
 
@@ -94,8 +98,9 @@ class Application:
     def remove(self, count: int, *, revision: str) -> None:
         """Delete so many pods of a revision of every Deployment at once, as a ReplicaSet chooses them.
 
-        Those that share their node with most others of their Deployment go first, of these the youngest, of these the
-        ones with the lowest UID. Who shares a node is counted before any of them goes.
+        Those with the least pod-deletion-cost go first, of these the ones that share their node with most others of
+        their Deployment, of these the youngest, of these the ones with the lowest UID. Who shares a node is counted
+        before any of them goes.
         """
         for name in self.templates:
             own = [pod for pod in self.pods if pod["metadata"]["labels"][WORKLOAD_LABEL] == name]
@@ -104,6 +109,7 @@ class Application:
             choice.sort(key=lambda pod: pod["metadata"]["uid"])
             choice.sort(key=lambda pod: pod["metadata"]["creationTimestamp"], reverse=True)
             choice.sort(key=lambda pod: on[pod["spec"]["nodeName"]], reverse=True)
+            choice.sort(key=deletion_cost)
             for pod in choice[:count]:
                 self.pods.remove(pod)
 

@@ -304,6 +304,15 @@ class PlacementConfiguration(ConfigurationModel):
         ),
     )
 
+    pod_deletion_cost: bool = Field(
+        default=True,
+        description=(
+            "Whether pods of ReplicaSets that have an AppGroup are bound with the annotation "
+            "controller.kubernetes.io/pod-deletion-cost, unless they have it: so that what is left of an application "
+            "whose Deployments shrink is what was planned to be near each other."
+        ),
+    )
+
     interference_class_label: str = Field(
         default=LABEL_INTERFERENCE_CLASS,
         min_length=1,

@@ -19,7 +19,12 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
-from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH, ANNOTATION_DECISION, ANNOTATION_SOCKET
+from berth.api.labels import (
+    ANNOTATION_ADMITTED_BANDWIDTH,
+    ANNOTATION_DECISION,
+    ANNOTATION_DELETION_COST,
+    ANNOTATION_SOCKET,
+)
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient, backoff
 from berth.kube.errors import ApiError, readable
 from berth.kube.objects import Pod
@@ -94,10 +99,17 @@ class _Accepted(msgspec.Struct):
 _ACCEPTED = msgspec.json.Decoder(_Accepted)
 
 
-def binding(pod: Pod, node: str, *, decision: str, admitted: str = "", socket: str = "") -> Any:
+def binding(
+    pod: Pod, node: str, *, decision: str, admitted: str = "", socket: str = "", deletion_cost: str = ""
+) -> Any:
     """The Binding to send: valid for this very pod only, and carrying what is not empty into its annotations."""
     meta = pod.metadata
-    texts = {ANNOTATION_DECISION: decision, ANNOTATION_ADMITTED_BANDWIDTH: admitted, ANNOTATION_SOCKET: socket}
+    texts = {
+        ANNOTATION_DECISION: decision,
+        ANNOTATION_ADMITTED_BANDWIDTH: admitted,
+        ANNOTATION_SOCKET: socket,
+        ANNOTATION_DELETION_COST: deletion_cost,
+    }
     annotations = {key: text for key, text in texts.items() if text}
     return _Binding(
         metadata=_Metadata(meta.name, meta.namespace, meta.uid, annotations),
@@ -141,13 +153,15 @@ class Binder:
         self._client = client
         self._lookups = Lookups(LOOKUPS)
 
-    async def bind(self, pod: Pod, node: str, *, decision: str, admitted: str = "", socket: str = "") -> BindResult:
+    async def bind(
+        self, pod: Pod, node: str, *, decision: str, admitted: str = "", socket: str = "", deletion_cost: str = ""
+    ) -> BindResult:
         """Bind a pod and say what became of it; the same call stores in its annotations what is not empty.
 
         When the answer is lost and the pod cannot be read either, the outcome is UNKNOWN.
         """
         meta = pod.metadata
-        body = binding(pod, node, decision=decision, admitted=admitted, socket=socket)
+        body = binding(pod, node, decision=decision, admitted=admitted, socket=socket, deletion_cost=deletion_cost)
         problem = ""
         for attempt in range(MAX_ATTEMPTS):
             wait = backoff(attempt)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH, ANNOTATION_SOCKET
+from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH, ANNOTATION_DELETION_COST, ANNOTATION_SOCKET
 from berth.kube.events import Note
 from berth.kube.fair_queue import FairQueue, Turn
 from berth.kube.objects import Pod
@@ -28,6 +28,7 @@ from berth.scheduling.decision import Decision
 from berth.scheduling.plugins.node_unschedulable import CORDON
 from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey
+from berth.scheduling.scale_down_order import ScaleDownOrder
 from controllers.placement import events
 from controllers.placement.binder import Binder, BindOutcome, BindResult
 from controllers.placement.claims import VolumeError, Written
@@ -68,6 +69,7 @@ class BindingCycle:
         done: Callable[[], None],
         idle: Callable[[], Awaitable[None]],
         refusal: Callable[[Pod, NodeChange], tuple[str, str] | None],
+        scale_down: ScaleDownOrder | None = None,
     ) -> None:
         """Prepare.
 
@@ -82,6 +84,7 @@ class BindingCycle:
             done: called after each step, whatever came of it.
             idle: waits until no plan is being made: cache and queue must not be touched before.
             refusal: filter and reason why an assumed pod's node would not take it with what has changed of it.
+            scale_down: what ReplicaSets are told of their pods; None: nothing.
         """
         self._cache = cache
         self._queue = queue
@@ -93,6 +96,7 @@ class BindingCycle:
         self._done = done
         self._idle = idle
         self._refusal = refusal
+        self._scale_down = scale_down
         self._unbound: FairQueue[Assumed] = FairQueue(workers)
         self._at_work_apart: Counter[str] = Counter()
         self._tasks = asyncio.TaskGroup()
@@ -120,6 +124,8 @@ class BindingCycle:
 
     def on_pod(self, old: Pod | None, new: Pod | None) -> None:
         """The watch shows a pod with its node, or its end: a Binding of it is known for good."""
+        if self._scale_down is not None:
+            self._scale_down.seen(old, new)
         pod = new or old
         if pod is not None and (new is None or new.spec.node_name):
             self._unconfirmed.pop(pod.metadata.uid, None)
@@ -189,19 +195,19 @@ class BindingCycle:
         elif self._volumes.needed(pod):
             await self._claim(turn)
         else:
-            admitted, socket, text = self._annotations(item)
+            texts = self._annotations(item)
             result = BindResult(BindOutcome.UNKNOWN)
             with suppress(TimeoutError):
                 async with self._unbound.patience(turn):
-                    result = await self._binder.bind(pod, node, decision=text, admitted=admitted, socket=socket)
+                    result = await self._binder.bind(pod, node, **texts)
             if result.outcome is BindOutcome.UNKNOWN:
                 self._apart(item, self.find_out(item))
             else:
                 await self._idle()
                 self.settle(item, result)
 
-    def _annotations(self, item: Assumed) -> tuple[str, str, str]:
-        """What the pod's calls are admitted with, its socket and its decision; empty what does not fit or is unsaid."""
+    def _annotations(self, item: Assumed) -> dict[str, str]:
+        """What the pod is bound with, as the binder names it: empty what does not fit or is unsaid."""
         pod = item.decision.pod
         present = self._pods.get(pod.key, pod).metadata.annotations
         member, admitted = self._cache.members.member(pod.metadata.uid), ""
@@ -217,8 +223,16 @@ class BindingCycle:
             present = present | {ANNOTATION_SOCKET: socket}
         else:
             socket = ""
+        cost = ""
+        if self._scale_down is not None and ANNOTATION_DELETION_COST not in present:
+            cost = str(self._scale_down.bind(pod, item.decision.node) or "")  # without one it costs 0
+        if cost and fits(cost, present, key=ANNOTATION_DELETION_COST):
+            present = present | {ANNOTATION_DELETION_COST: cost}
+        else:
+            cost = ""
         text = write_decision(item.decision, item.costs, outlook)
-        return admitted, socket, text if fits(text, present) else ""
+        decision = text if fits(text, present) else ""
+        return {"decision": decision, "admitted": admitted, "socket": socket, "deletion_cost": cost}
 
     def changed(self, pod: Pod, record: PodRecord) -> str | None:
         """What happened to the node since the decision, None when it still takes the pod.
@@ -326,6 +340,8 @@ class BindingCycle:
         Returns how often the pod has had to wait again; 0 if it does not wait.
         """
         self._cache.forget(decided)
+        if self._scale_down is not None:
+            self._scale_down.unbound(decided)
         pod = self._pods.get(decided.key)
         if pod is None or pod.metadata.uid != decided.metadata.uid or pod.spec.node_name:
             return 0

@@ -23,6 +23,7 @@ from berth.scheduling.cycle import SchedulingCycle
 from berth.scheduling.declared import DeclaredReplicas
 from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey
+from berth.scheduling.scale_down_order import ScaleDownOrder
 from berth.scheduling.settling import SettlingWindow
 from controllers.placement.allocation_writer import AllocationWriter
 from controllers.placement.binder import Binder
@@ -141,6 +142,7 @@ class PlacementController:
             done=self._changed.set,
             idle=self.planning.idle,
             refusal=self._refusal,
+            scale_down=ScaleDownOrder() if self.configuration.pod_deletion_cost else None,
         )
         self.watches["pods"].add_handler(self.binding.on_pod)
         self._replica_sets = ReplicaSets(client, answer=self.planning.deferring(self._answered, "replicasets"))

@@ -24,6 +24,7 @@ from berth.scheduling.cache.state import ClusterState
 from berth.scheduling.decision import Scale
 from berth.scheduling.gang.strategies import REPLICAS
 from berth.scheduling.group_summary import placed_pods, summarize
+from berth.scheduling.scale_down_order import ScaleDownOrder
 from berth.scheduling.simulation.inputs import Inputs
 from berth.scheduling.simulation.simulate import Placed, Simulation, Unplaced
 from berth.scheduling.single import workload_of
@@ -42,7 +43,10 @@ def plan_document(simulation: Simulation, inputs: Inputs, *, all_nodes: bool = F
         all_nodes: list nodes that get no pod too.
     """
     places = node_places(inputs.of("Node"))
-    placed = [_placed(item, simulation, inputs, places) for item in simulation.placed]
+    costs = _deletion_costs(simulation, inputs)
+    placed = [
+        _placed(item, simulation, inputs, places, cost) for item, cost in zip(simulation.placed, costs, strict=True)
+    ]
     placed.sort(key=lambda item: (item["namespace"], item.get("appGroup", ""), _natural(item["name"])))
     unplaced = [_unplaced(item, inputs) for item in simulation.unplaced]
     reader = _GroupReader(simulation, places)
@@ -86,7 +90,19 @@ def _identity(pod: Pod, inputs: Inputs) -> dict[str, Any]:
     return document
 
 
-def _placed(item: Placed, simulation: Simulation, inputs: Inputs, places: dict[str, Place]) -> dict[str, Any]:
+def _deletion_costs(simulation: Simulation, inputs: Inputs) -> list[int | None]:
+    """What each placed pod would be bound with for the day when its ReplicaSet shrinks."""
+    order = ScaleDownOrder()
+    for pod in inputs.of("Pod"):
+        order.seen(None, pod)
+    if not simulation.configuration.pod_deletion_cost:
+        return [None] * len(simulation.placed)
+    return [order.bind(item.decision.pod, item.decision.node) for item in simulation.placed]
+
+
+def _placed(
+    item: Placed, simulation: Simulation, inputs: Inputs, places: dict[str, Place], deletion_cost: int | None
+) -> dict[str, Any]:
     decision = item.decision
     document = _identity(decision.pod, inputs)
     if decision.group is not None:
@@ -96,6 +112,8 @@ def _placed(item: Placed, simulation: Simulation, inputs: Inputs, places: dict[s
     document |= {"node": decision.node, **_where(place)}
     if item.waited:
         document["waitSeconds"] = item.waited
+    if deletion_cost:
+        document["podDeletionCost"] = deletion_cost
     # As it is when all are placed: those that came later may have moved it, or share its socket.
     outlook = simulation.cache.state.socket_choice.outlook(decision.pod.metadata.uid)
     document["decision"] = msgspec.json.decode(write_decision(decision, item.costs, outlook))

@@ -15,7 +15,13 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import inspect
 
-from berth.api.labels import ANNOTATION_ADMITTED_BANDWIDTH, ANNOTATION_SOCKET, LABEL_APPGROUP, LABEL_WORKLOAD
+from berth.api.labels import (
+    ANNOTATION_ADMITTED_BANDWIDTH,
+    ANNOTATION_DELETION_COST,
+    ANNOTATION_SOCKET,
+    LABEL_APPGROUP,
+    LABEL_WORKLOAD,
+)
 from berth.kube.meta import MOST_ENTRIES, Amount, ResourceRequirements
 from berth.kube.objects import Container, Pod, PodSpec, PodStatus
 from berth.kube.resources import PODS, Resource
@@ -27,7 +33,7 @@ _FIRST: Final = (CPU, "memory", "ephemeral-storage")
 """Requests that are kept of a pod that has too many even of these."""
 _KEPT_CONDITIONS: Final = frozenset(("PodScheduled",))
 
-_OF_PLACED: Final = (ANNOTATION_ADMITTED_BANDWIDTH, ANNOTATION_SOCKET, INGRESS, EGRESS)
+_OF_PLACED: Final = (ANNOTATION_ADMITTED_BANDWIDTH, ANNOTATION_SOCKET, ANNOTATION_DELETION_COST, INGRESS, EGRESS)
 """Annotations that are read of a pod with a node; all of them may have 256 KiB."""
 
 _Count = Callable[[Any], int]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from bench.replicas.cluster import DELETION_COST
 from bench.replicas.deployments import Deployment, Pod
 
 
-def of(revision: str, node: str = "", *, ready: bool = True, uid: str = "", created: float = 0.0) -> Pod:
-    return Pod(revision, uid, created, {}, node, 0.0 if ready and node else None)
+def of(revision: str, node: str = "", *, ready: bool = True, uid: str = "", created: float = 0.0, cost: int = 0) -> Pod:
+    manifest = {"metadata": {"annotations": {DELETION_COST: str(cost)}}}
+    return Pod(revision, uid, created, manifest, node, 0.0 if ready and node else None)
 
 
 def rolling(surge: int, unavailable: int, replicas: int = 3) -> Deployment:
@@ -68,6 +70,8 @@ def test_old_pods_that_are_not_ready_go_first() -> None:
     [
         pytest.param([of("v1", "n1"), of("v1")], 1, id="without a node"),
         pytest.param([of("v1", "n1"), of("v1", "n2", ready=False)], 1, id="not ready"),
+        pytest.param([of("v1", "n1", cost=-9), of("v1", "n2", ready=False)], 1, id="not ready, whatever it costs"),
+        pytest.param([of("v1", "n2"), of("v1", "n1", cost=-1), of("v2", "n2")], 1, id="costs less"),
         pytest.param([of("v1", "n1"), of("v1", "n2"), of("v2", "n2")], 1, id="shares its node"),
         pytest.param([of("v1", "n1", created=1.0), of("v1", "n2", created=2.0)], 1, id="the youngest"),
         pytest.param([of("v1", "n1", uid="b"), of("v1", "n2", uid="a")], 1, id="the lowest UID"),

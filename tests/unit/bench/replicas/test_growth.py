@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from bench.replicas.boutique import GROUP, Case
-from bench.replicas.cluster import Manifest, read_cluster
+from bench.replicas.cluster import Manifest, deletion_cost, read_cluster
 from bench.replicas.evaluator import Evaluation, evaluate
 from bench.replicas.growth import STEPS, Application, by_berth_plan, by_scores, grow
 from bench.replicas.rules import violations
@@ -138,12 +138,32 @@ def test_a_replica_set_chooses_whom_to_delete(
     assert sorted(on(application, "frontend")) == left
 
 
-def test_an_application_that_shrinks_is_as_good_as_one_from_scratch() -> None:
-    """Required anti-affinity: a replica on each node, so that nothing but age and UID decides who goes."""
-    steps = grow(Case(rule="required anti-affinity by host", prefer="PreferSameZone"))
+@pytest.mark.parametrize(
+    ("rule", "prefer"),
+    [
+        pytest.param("none", "", id="all-endpoints"),
+        pytest.param("required anti-affinity by host", "", id="a-node-for-each-and-all-endpoints"),
+        pytest.param("required anti-affinity by host", "PreferSameZone", id="a-node-for-each-and-the-same-zone"),
+    ],
+)
+def test_an_application_that_shrinks_is_as_good_as_one_from_scratch(rule: str, prefer: str) -> None:
+    steps = grow(Case(rule=rule, prefer=prefer))
     shrunk = next(step for step in steps if step.name == "shrunk to 2")
-    assert (shrunk.lived.survive_node, shrunk.lived.survive_zone) == (11, 11)
+    assert shrunk.lived.survive_node == 11
+    assert shrunk.lived.survive_zone == shrunk.fresh.survive_zone
     assert shrunk.lived.cost <= 1.2 * shrunk.fresh.cost + 1e-9
+
+
+def test_pods_that_are_told_go_first_before_age_and_shared_nodes_count(application: Application) -> None:
+    application.planner = by_berth_plan
+    application.add(3, revision="v1")
+    costs = {pod["metadata"]["name"]: deletion_cost(pod) for pod in application.pods}
+    application.add(3, revision="v1")
+    assert max(costs.values()) == 0
+    later = [pod for pod in application.pods if pod["metadata"]["name"] not in costs]
+    assert all(deletion_cost(pod) < 0 for pod in later)
+    application.remove(5, revision="v1")
+    assert {deletion_cost(pod) for pod in application.pods} == {0}
 
 
 def test_by_scores_calls_do_not_count_and_rules_do() -> None:

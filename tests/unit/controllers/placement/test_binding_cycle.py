@@ -212,7 +212,9 @@ class TestBeforeBinding:
     ) -> None:
         sent: list[str] = []
 
-        async def bind(_pod: Pod, _node: str, *, decision: str, admitted: str, socket: str) -> BindResult:
+        async def bind(
+            _pod: Pod, _node: str, *, decision: str, admitted: str, socket: str, deletion_cost: str
+        ) -> BindResult:
             assert socket == ""
             assert admitted == "", "a pod outside any AppGroup is admitted with nothing"
             sent.append(decision)
@@ -237,7 +239,9 @@ class TestBeforeBinding:
     ) -> None:
         sent: list[tuple[str, bool]] = []
 
-        async def bind(_pod: Pod, _node: str, *, decision: str, admitted: str, socket: str) -> BindResult:
+        async def bind(
+            _pod: Pod, _node: str, *, decision: str, admitted: str, socket: str, deletion_cost: str
+        ) -> BindResult:
             sent.append((admitted, bool(decision)))
             return BindResult(BindOutcome.BOUND)
 

@@ -37,7 +37,9 @@ class Unreadable:
         self.names = names
         self.told: asyncio.Future[BindResult] = asyncio.get_running_loop().create_future()
 
-    async def bind(self, pod: Pod, _node: str, *, decision: str, admitted: str, socket: str) -> BindResult:
+    async def bind(
+        self, pod: Pod, _node: str, *, decision: str, admitted: str, socket: str, deletion_cost: str
+    ) -> BindResult:
         assert decision
         assert not admitted
         assert not socket
@@ -217,7 +219,7 @@ async def test_a_pod_that_cannot_be_handled_stops_nobody(desk: Desk, monkeypatch
     monkeypatch.setattr(cycle, "_binder", binder)
     annotations = cycle._annotations
 
-    def odd(item: Assumed) -> tuple[str, str]:
+    def odd(item: Assumed) -> dict[str, str]:
         if item.decision.pod.metadata.name == "odd":
             raise ZeroDivisionError
         return annotations(item)

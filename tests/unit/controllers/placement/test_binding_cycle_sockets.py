@@ -30,8 +30,9 @@ def test_the_socket_goes_with_the_binding(sockets_desk: Desk, pod: Pod, known: b
             sockets_desk.cache.update_sockets(status(name))
     sockets_desk.pods(pod)
     (item,) = sockets_desk.decide()
-    _, found, text = sockets_desk.controller.binding._annotations(item)
-    assert found == socket
+    texts = sockets_desk.controller.binding._annotations(item)
+    text = texts["decision"]
+    assert texts["socket"] == socket
     decision = read_decision(text)
     assert decision.get("socket") == (int(socket) if socket else None)
     assert decision.get("slowdown") == ({"suffered": 1.0, "caused": 0.0} if socket else None)
@@ -46,7 +47,7 @@ def test_a_socket_that_does_not_fit_into_full_annotations_is_left_out(sockets_de
     pod.metadata.annotations = {"note": "x" * (256 * 1024 - 10)}
     sockets_desk.pods(pod)
     (item,) = sockets_desk.decide()
-    assert sockets_desk.controller.binding._annotations(item) == ("", "", "")
+    assert not any(sockets_desk.controller.binding._annotations(item).values())
 
 
 @pytest.mark.parametrize("socket", [0, 1], ids=["first", "second"])
@@ -75,9 +76,9 @@ def test_where_its_profile_does_not_ask_a_pod_has_no_socket(tmp_path: Path, prof
         desk.see("nodes", builders.node(name, cpu="16"))
         desk.cache.update_sockets(status(name))
     for pod in (classed("p", "D", socket="1"), classed("q", "E")):
-        _, found, text = desk.controller.binding._annotations(desk.place(pod))
-        assert found == ""
-        assert not {"socket", "slowdown"} & msgspec.json.decode(text).keys()
+        texts = desk.controller.binding._annotations(desk.place(pod))
+        assert texts["socket"] == ""
+        assert not {"socket", "slowdown"} & msgspec.json.decode(texts["decision"]).keys()
         assert desk.cache.state.sockets.seat(pod.metadata.uid) is None
     assert desk.said.reasons.count("BadInterferenceClass") == 0
 

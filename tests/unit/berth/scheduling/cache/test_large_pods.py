@@ -148,6 +148,7 @@ def test_a_controller_follows_it_so() -> None:
 
 
 READ = {
+    "controller.kubernetes.io/pod-deletion-cost": "-1",
     "berth.dev/admitted-bandwidth": "{}",
     "berth.dev/socket": "1",
     "kubernetes.io/ingress-bandwidth": "1M",
