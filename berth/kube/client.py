@@ -228,10 +228,12 @@ class ApiClient:
         body: Any,
         *,
         namespace: str | None = None,
+        subresource: str | None = None,
         field_manager: str | None = None,
     ) -> bytes:
         """PATCH with a JSON merge patch; repeated on trouble because it is idempotent."""
-        path, params = resource.path(namespace, name), {"fieldManager": field_manager} if field_manager else None
+        path = resource.path(namespace, name, subresource)
+        params = {"fieldManager": field_manager} if field_manager else None
         return await self._repeat(Request("PATCH", resource, path, body, MERGE_PATCH, params))
 
     async def set_status(
@@ -266,8 +268,7 @@ class ApiClient:
         subresource: str | None = None,
     ) -> bytes:
         """Server-side apply with our field manager, which takes the fields over; idempotent, so repeated on trouble."""
-        path = resource.path(namespace, name, subresource)
-        params = {"fieldManager": field_manager, "force": "true"}
+        path, params = resource.path(namespace, name, subresource), {"fieldManager": field_manager, "force": "true"}
         return await self._repeat(Request("PATCH", resource, path, body, APPLY_PATCH, params, verb="APPLY"))
 
     async def delete(self, resource: Resource[Any], name: str, *, namespace: str | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -78,6 +79,36 @@ async def test_a_status_edited_by_hand_is_put_right_and_a_deleted_object_made_ag
     owners = node.kubectl.get("sst", node.node)["metadata"]["ownerReferences"]
     assert [(owner["kind"], owner["name"]) for owner in owners] == [("Node", node.node)]
     assert agent.metric("berth_socketstatus_writes_total", outcome="written") <= written + 5
+
+
+async def test_what_others_write_into_a_status_is_taken_out(node: Stand) -> None:
+    await node.pod("web", "B")
+    node.assign(web=0)
+    agent = node.agent()
+    node.condition("Pinned", "True", "1 pod assigned")
+    own = node.status()
+    sockets = [{"socket": number, "cpus": "0-99", "cpuCount": 100} for number in range(7, 70)]
+    pods = [{"uid": f"u{number}", "namespace": "x", "name": "x", "socket": 7} for number in range(512)]
+    for theirs in (
+        {"sockets": [*own["sockets"], sockets[0]]},
+        {"sockets": [own["sockets"][0] | {"coreCount": 1, "pinnedCaches": 9}, own["sockets"][1]]},
+        {"sockets": sockets, "pods": pods},  # with the agent's there are more than there may be
+    ):
+        patch = json.dumps({"status": theirs})
+        node.kubectl("patch", "sst", node.node, "--subresource=status", "--type=merge", "-p", patch)
+        eventually(
+            node.status,
+            accept=lambda found: (
+                found.get("sockets") == own["sockets"] and [pod["name"] for pod in found.get("pods", ())] == ["web"]
+            ),
+            what="the status put right",
+            timeout=20,
+        )
+    written = agent.metric("berth_socketstatus_writes_total", outcome="written")
+    assert written <= 8, "it is put right once, and not for ever"
+    node.kubectl("delete", "pod", "web", "--force", "--grace-period=0")
+    eventually(lambda: node.status().get("pods"), accept=lambda found: not found, what="nothing left of a pod")
+    assert len(list(agent.records("what others have written into the status is taken out"))) == 2
 
 
 async def test_an_agent_that_outlives_its_node_leaves_no_status_behind(node: Stand) -> None:

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import structlog
-from pydantic import ValidationError
 
 from agents.node.pinning import metrics
 from agents.node.pinning.profiles import PROFILES, ProfiledClasses
@@ -21,11 +20,10 @@ from agents.node.pinning.report import REASON_KUBELET_PINS, Found, kept_caches, 
 from agents.node.pinning.restore import Leave
 from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.settings import PinningSettings
-from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter, told_lately
+from agents.node.pinning.status_writer import INTERVAL_SECONDS, SOCKET_STATUSES, StatusWriter, status_in, told_lately
 from agents.node.pinning.wanted import PATIENCE_SECONDS, Patience, PodWish, Wanted, read_assignments, wanted
 from agents.node.pinning.workplace import Workplace
 from agents.node.topology.machine import Machine
-from berth.api.socketstatus import AGENT_CONDITIONS, SocketStatusStatus
 from berth.kube.client import TRANSPORT_ERRORS
 from berth.kube.custom_object import CustomObject, decoded
 from berth.kube.errors import ApiError
@@ -154,7 +152,7 @@ class PinningAgent:
     def _read(self, machine: Machine) -> Wanted:
         there = self._statuses.objects.get(self._node)
         stated = {} if there is None or machine is _UNKNOWN else decoded(there.spec)
-        before = self._kept if self._kept is not None else kept_caches(_status(there))
+        before = self._kept if self._kept is not None else kept_caches(status_in(there))
         assignments, unreadable = read_assignments(stated, self._node)
         found = wanted(
             assignments,
@@ -221,7 +219,7 @@ class PinningAgent:
             # Once a second nothing has changed, and working out what to say takes longer than seeing that.
             if shown == told and not self._writer.overdue(now):
                 continue
-            there = _status(shown[1])
+            there = status_in(shown[1])
             if self._workplace.occupied and told_lately(there, datetime.now(UTC)):
                 continue  # whoever has the journal says what is so; two would write by turns for ever
             status = status_of(self._found, there, datetime.now(UTC))
@@ -262,17 +260,6 @@ class PinningAgent:
         found = replace(self._found, round=nobody, unable=text)
         try:
             async with asyncio.timeout(LAST_WORDS_SECONDS):
-                await self._writer.write(status_of(found, _status(there), datetime.now(UTC)), time.monotonic())
+                await self._writer.write(status_of(found, status_in(there), datetime.now(UTC)), time.monotonic())
         except (ApiError, *TRANSPORT_ERRORS) as error:
             log.warning("SocketStatus not written", error=str(error) or repr(error))
-
-
-def _status(there: CustomObject | None) -> SocketStatusStatus:
-    """The status that an object has, without conditions of others; an empty one where it has none that can be read."""
-    try:
-        found = SocketStatusStatus.model_validate(decoded(there.status)) if there else SocketStatusStatus()
-    except ValidationError:
-        return SocketStatusStatus()
-    # What is written is owned: those of others would stay for ever as they were read.
-    own = tuple(condition for condition in found.conditions if condition.type in AGENT_CONDITIONS)
-    return found.model_copy(update={"conditions": own})

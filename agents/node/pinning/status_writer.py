@@ -6,12 +6,15 @@ from datetime import datetime
 from typing import Any, Final
 
 import structlog
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
 
 from berth.api.labels import BERTH_GROUP
-from berth.api.socketstatus import API_VERSION, KIND, PLURAL, SocketStatusStatus
+from berth.api.socketstatus import AGENT_CONDITIONS, API_VERSION, KIND, PLURAL, SocketStatusStatus
 from berth.kube.client import ApiClient
+from berth.kube.custom_object import CustomObject, decoded
+from berth.kube.decoding import ObjectDecoder
 from berth.kube.errors import ApiError
-from berth.kube.objects import CustomObject
 from berth.kube.resources import NODES, Resource
 
 log = structlog.get_logger(__name__)
@@ -20,12 +23,17 @@ FIELD_MANAGER: Final = "berth-pinning"
 """Who owns the fields of the status."""
 SOCKET_STATUSES: Final = Resource(BERTH_GROUP, "v1alpha1", PLURAL, KIND, CustomObject, namespaced=False)
 """The kind."""
+_DECODER: Final = ObjectDecoder(CustomObject)
 INTERVAL_SECONDS: Final = 2.0
 """Least seconds from one write to the next."""
 REPEAT_SECONDS: Final = 300.0
 """Greatest: the time of the last write says that the agent works."""
 LATE_SECONDS: Final = 60.0
 """How much later than that a write may come, as while the API server is away."""
+_INVALID: Final = 422
+"""Status of an answer that refuses what the object would be, as with more items in a list than it may have."""
+_FIELDS: Final = [to_camel(name) for name in SocketStatusStatus.model_fields if name != "conditions"]
+"""What a status has on the wire beside conditions."""
 _NOT_DECLARED: Final = "field not declared in schema"
 """What the API server says of a field that its definition of the kind does not have: it takes nothing of the rest."""
 
@@ -94,21 +102,40 @@ class StatusWriter:
         return status.model_copy(update={"sockets": sockets, "pods": pods})
 
     async def _tell(self, status: SocketStatusStatus) -> None:
-        body = {"status": self._shown(status).to_api()}
+        shown = self._shown(status)
+        body = {"status": shown.to_api()}
         try:
-            await self._apply(body, subresource="status")
+            answer = await self._apply(body, subresource="status")
         except ApiError as error:
-            if not error.not_found:
+            if error.status == _INVALID:
+                # With what others have written there may be too much. Where it is refused without, nothing is lost.
+                await self._set(body["status"])
+                # What is set, and not applied, would stay when it is applied no more.
+                await self._set({})
+            elif error.not_found:
+                await self._apply({}, owner=await self._owner())
+            else:
                 raise
-            await self._apply({}, owner=await self._owner())
-            await self._apply(body, subresource="status")
+            answer = await self._apply(body, subresource="status")
+        if not _alike(status_in(_DECODER.decode(answer)), shown):
+            # Apply takes away what the same manager has applied before, and nothing else: pods would be assigned to
+            # sockets that somebody has invented, and this would be written for ever.
+            log.warning("what others have written into the status is taken out", node=self._node)
+            await self._set(body["status"])
+
+    async def _set(self, status: dict[str, Any]) -> None:
+        """Have the status say this alone, but for conditions, of which others have their own."""
+        patch = {name: status.get(name) for name in _FIELDS}
+        await self._client.merge_patch(
+            SOCKET_STATUSES, self._node, {"status": patch}, subresource="status", field_manager=FIELD_MANAGER
+        )
 
     async def _apply(
         self, body: dict[str, Any], *, subresource: str | None = None, owner: dict[str, Any] | None = None
-    ) -> None:
+    ) -> bytes:
         metadata = {"name": self._node, **({"ownerReferences": [owner]} if owner else {})}
         document = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, **body}
-        await self._client.apply(
+        return await self._client.apply(
             SOCKET_STATUSES, self._node, document, field_manager=FIELD_MANAGER, subresource=subresource
         )
 
@@ -120,6 +147,17 @@ class StatusWriter:
         """
         node = await self._client.get(NODES, self._node)
         return {"apiVersion": "v1", "kind": "Node", "name": self._node, "uid": node.metadata.uid}
+
+
+def status_in(there: CustomObject | None) -> SocketStatusStatus:
+    """The status that an object has, without conditions of others; an empty one where it has none that can be read."""
+    try:
+        found = SocketStatusStatus.model_validate(decoded(there.status)) if there else SocketStatusStatus()
+    except ValidationError:
+        return SocketStatusStatus()
+    # What is written is owned: those of others would stay for ever as they were read.
+    own = tuple(condition for condition in found.conditions if condition.type in AGENT_CONDITIONS)
+    return found.model_copy(update={"conditions": own})
 
 
 def told_lately(there: SocketStatusStatus, now: datetime) -> bool:

@@ -53,8 +53,9 @@ class Plane:
     def __call__(self, request: Request) -> Answer:
         path, _, query = request.path.partition("?")
         if path == STATUS:
-            self.reports.append(json.loads(request.body)["status"])
-            return refusal(403, "Forbidden") if len(self.reports) <= self.refuses else Answer(200, {})
+            document = json.loads(request.body)
+            self.reports.append(document["status"])
+            return refusal(403, "Forbidden") if len(self.reports) <= self.refuses else Answer(200, document)
         items = self.objects[path.rpartition("/")[2]]
         return Answer(200, b"" if "watch=true" in query else {"metadata": {"resourceVersion": "1"}, "items": items})
 

@@ -18,6 +18,11 @@ LATER = STATUS.model_copy(update={"time": datetime(2026, 2, 1, tzinfo=UTC)})
 OTHER = STATUS.model_copy(update={"pinned": "0/1"})
 
 
+def echo(request: Request) -> Answer:
+    """An API server whose object is what is written."""
+    return Answer(200, json.loads(request.body) if request.body else {})
+
+
 @pytest.mark.parametrize(
     ("status", "there", "after", "due"),
     [
@@ -32,7 +37,7 @@ OTHER = STATUS.model_copy(update={"pinned": "0/1"})
 async def test_when_it_is_written(
     status: SocketStatusStatus, there: SocketStatusStatus, after: float, due: bool
 ) -> None:
-    with api_server(lambda _: Answer(200, {})) as server:
+    with api_server(echo) as server:
         async with ApiClient(server.connection()) as client:
             writer = StatusWriter(client, "n1")
             assert writer.due(status, there, 100.0)
@@ -56,7 +61,7 @@ class Missing:
         if request.method == "GET":
             return Answer(200, {"metadata": {"name": "n1", "uid": "u"}}) if self._node else refusal(404, "NotFound")
         self._made |= request.path.startswith("/apis/berth.dev/v1alpha1/socketstatuses/n1?")
-        return Answer(200, {}) if self._made else refusal(404, "NotFound")
+        return echo(request) if self._made else refusal(404, "NotFound")
 
 
 async def test_one_that_is_not_there_is_made_first() -> None:
@@ -87,6 +92,45 @@ async def test_a_refusal_is_the_callers_business_and_is_not_repeated_at_once() -
             assert writer.due(STATUS, SocketStatusStatus(), 10.0 + INTERVAL_SECONDS)
 
 
+class Shared:
+    """An API server whose object has a socket of somebody else, until lists are set; `full`: there is no room then."""
+
+    def __init__(self, *, full: bool) -> None:
+        self.theirs, self._full = True, full
+
+    def __call__(self, request: Request) -> Answer:
+        body = json.loads(request.body)
+        if "force=true" not in request.path:
+            self.theirs = False
+        elif self.theirs and self._full:
+            return refusal(422, "Invalid", "status.sockets: Too many: 65: must have at most 64 items")
+        elif self.theirs:
+            body["status"]["sockets"] = [{"socket": 7, "cpus": "0-99", "cpuCount": 100}]
+        return Answer(200, body)
+
+
+@pytest.mark.parametrize(
+    ("full", "kinds"),
+    [
+        pytest.param(False, ["apply", "merge"], id="beside its own"),
+        pytest.param(True, ["apply", "merge", "merge", "apply"], id="so much that there is no room"),
+    ],
+)
+async def test_what_others_have_written_is_taken_out(full: bool, kinds: list[str]) -> None:
+    with api_server(Shared(full=full)) as server:
+        async with ApiClient(server.connection(), retries=0) as client:
+            writer = StatusWriter(client, "n1")
+            await writer.write(STATUS, 0.0)
+            assert [request.headers["content-type"].split("/")[1].split("-")[0] for request in server.requests] == kinds
+            status = json.loads(server.requests[1].body)["status"]
+            assert {name: value for name, value in status.items() if value is not None} == {
+                name: value for name, value in STATUS.to_api().items() if name != "conditions"
+            }
+            assert "conditions" not in status, "others have their own"
+            await writer.write(LATER, INTERVAL_SECONDS)
+    assert len(server.requests) == len(kinds) + 1, "once they are out, it is applied as before"
+
+
 class OldDefinition:
     """An API server whose definition of the kind has no caches, until another one is applied."""
 
@@ -95,7 +139,7 @@ class OldDefinition:
 
     def __call__(self, request: Request) -> Answer:
         if self.replaced or not any(name in request.body for name in (b"pinnedCaches", b"coreCount")):
-            return Answer(200, {})
+            return echo(request)
         text = (
             "failed to create typed patch object: .status.sockets[socket=0].pinnedCaches: field not declared in schema"
         )
