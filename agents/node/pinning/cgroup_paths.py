@@ -121,11 +121,11 @@ def container_in(directory: str) -> str | None:
 
 
 def may_be(path: PurePath, container_id: str) -> bool:
-    """Return whether a cgroup may be a container's: not if its name is that of another's, of a pod's, or of many."""
-    other = container_in(path.name)
-    if other is not None:
-        return other == container_id
-    return not path.name.startswith("kubepods") and _POD.fullmatch(path.name) is None
+    """Return whether a cgroup may be a container's: its name has the ID in it, as with all runtimes, and no other one.
+
+    That of a pod, or of all pods of a class, would have everybody in it written.
+    """
+    return bool(container_id) and container_id in path.name and container_in(path.name) in (None, container_id)
 
 
 def is_container(path: PurePath) -> bool:

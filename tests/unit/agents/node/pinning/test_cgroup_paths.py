@@ -153,12 +153,15 @@ def test_no_text_leads_out_of_the_hierarchy(text: str) -> None:
     [
         pytest.param("a" * 64, True, id="its own"),
         pytest.param(f"cri-containerd-{'a' * 64}.scope", True, id="its own with systemd"),
-        pytest.param("of-another-form", True, id="nobody knows"),
+        pytest.param(f"docker-{'a' * 64}.scope", True, id="its own with another runtime"),
+        pytest.param("of-another-form", False, id="nobody knows"),
         pytest.param("b" * 64, False, id="another container's"),
         pytest.param(f"crio-{'b' * 64}.scope", False, id="another container's with systemd"),
         pytest.param("pod0c1d3c0f-3e2a-4f5b-9d6e-7a8b9c0d1e2f", False, id="a pod's"),
         pytest.param("kubepods-burstable-pod0c1d.slice", False, id="a pod's with systemd"),
         pytest.param("kubepods", False, id="all pods'"),
+        pytest.param("burstable", False, id="those of a class"),
+        pytest.param("system.slice", False, id="the machine's own"),
         pytest.param("kubepods-besteffort.slice", False, id="those of many pods"),
     ],
 )
