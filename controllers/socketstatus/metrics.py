@@ -12,7 +12,10 @@ RECONCILE_SECONDS = Histogram(
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 MOVED_PODS = Counter("berth_socketstatus_moved_pods_total", "Pods that were assigned another socket.")
-ASSIGNED_PODS = Counter("berth_socketstatus_assigned_pods_total", "Pods that were assigned their first socket.")
+ASSIGNED_PODS = Counter(
+    "berth_socketstatus_assigned_pods_total",
+    "Pods that were assigned their first socket, or one for a socket that is not there.",
+)
 REMOVED = Counter(
     "berth_socketstatus_removed_assignments_total", "Assignments taken out because their pod is gone or has no class."
 )

@@ -235,11 +235,6 @@ class Reconciler:
         moves = {move.pod: move.place for move in exchange.moves} if exchange else {}
         sockets = {seats.assignments[at].uid: seats.numbers[place] for at, place in moves.items()}
         time, absent = format_timestamp(now), {each.uid for each in (*gone, *classless)}
-        entries: list[dict[str, Any]] = [
-            {**entry, "socket": sockets[entry["uid"]], "time": time} if entry["uid"] in sockets else entry
-            for entry in this.raw.get("spec", {}).get("assignments", ())
-            if entry["uid"] not in absent
-        ]
         added = [
             {
                 "uid": pod.metadata.uid,
@@ -250,6 +245,12 @@ class Reconciler:
                 "time": time,
             }
             for pod, letter, socket in come
+        ]
+        replaced = absent | {each["uid"] for each in added}
+        entries: list[dict[str, Any]] = [
+            {**entry, "socket": sockets[entry["uid"]], "time": time} if entry["uid"] in sockets else entry
+            for entry in this.raw.get("spec", {}).get("assignments", ())
+            if entry["uid"] not in replaced
         ]
         version = {"resourceVersion": this.raw["metadata"]["resourceVersion"]}
         body = {"metadata": version, "spec": {"assignments": entries + added}}

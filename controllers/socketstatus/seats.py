@@ -59,6 +59,8 @@ class Seats:
     """those of pods that the node is not known to have"""
     classless: tuple[Assignment, ...]
     """those of Berth's own whose pods are there and have no class any more"""
+    lost: frozenset[str] = frozenset()
+    """uids of assignments of Berth's own to sockets that the node has not, whose pods placement has given none"""
     problems: tuple[str, ...]
     """what people wrote and makes no sense, with object, field and remedy"""
 
@@ -100,6 +102,7 @@ def read_seats(status: SocketStatus, movable: frozenset[str], pods: NodePods, cl
     assignments: list[Assignment] = []
     absent: list[Assignment] = []
     classless: list[Assignment] = []
+    lost: set[str] = set()
     problems: list[str] = []
     for index, each in enumerate(status.spec.assignments):
         pod = here.get(each.uid)
@@ -114,6 +117,8 @@ def read_seats(status: SocketStatus, movable: frozenset[str], pods: NodePods, cl
         if unknown or workload is None or pod.leaving:
             continue
         if each.socket not in places:
+            if each.uid in movable and not pod.bound_with_socket:
+                lost.add(each.uid)
             problems.append(
                 f"{KIND} {node}: spec.assignments[{index}].socket: {node} has no socket {each.socket}, it has "
                 f"{format_cpulist(places)}; pod {pod.key} counts for nothing; assign it to one of these"
@@ -131,12 +136,13 @@ def read_seats(status: SocketStatus, movable: frozenset[str], pods: NodePods, cl
         assignments=tuple(assignments),
         absent=tuple(absent),
         classless=tuple(classless),
+        lost=frozenset(lost),
         problems=tuple(problems),
     )
 
 
 class Newcomer(NamedTuple):
-    """A pod without assignment, and the socket for it."""
+    """A pod without assignment, or with one to a socket that is not there, and the socket for it."""
 
     pod: SocketPod
     """the pod"""
@@ -147,7 +153,7 @@ class Newcomer(NamedTuple):
 
 
 def newcomers(status: SocketStatus, seats: Seats, pods: Iterable[SocketPod], class_label: str) -> list[Newcomer]:
-    """Return a socket by the pairing rules for each pod that has a class label and no assignment, by age.
+    """Return a socket by the pairing rules for each pod with a class label that is assigned to none there is, by age.
 
     Pods that placement chose a socket for are left to it, and those for which no socket has room are left alone.
 
@@ -158,6 +164,7 @@ def newcomers(status: SocketStatus, seats: Seats, pods: Iterable[SocketPod], cla
         class_label: label with the class of a pod.
     """
     assigned = {each.uid for each in status.spec.assignments}
+    settled = assigned - seats.lost
     classes: dict[int, list[InterferenceClass]] = {place: [] for place in range(len(seats.numbers))}
     left = list(seats.capacities)
     for seated in seats.pods:
@@ -166,11 +173,11 @@ def newcomers(status: SocketStatus, seats: Seats, pods: Iterable[SocketPod], cla
     found: list[Newcomer] = []
     for pod in sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp, pod.key)):
         letter = stated_class(pod.metadata.labels, class_label).interference_class
-        if letter is None or pod.metadata.uid in assigned or pod.leaving or pod.bound_with_socket:
+        if letter is None or pod.metadata.uid in settled or pod.leaving or pod.bound_with_socket:
             continue
         room = {place: there for place, there in classes.items() if pod.cpu <= left[place]}
         chosen = choose_socket(letter, room)
-        if chosen is None or len(assigned) >= MAX_PODS:
+        if chosen is None or (pod.metadata.uid not in assigned and len(assigned) >= MAX_PODS):
             continue
         assigned.add(pod.metadata.uid)
         classes[chosen.socket].append(letter)

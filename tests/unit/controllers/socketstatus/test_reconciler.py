@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from berth.api.base import format_timestamp
-from berth.api.labels import LABEL_INTERFERENCE_CLASS
+from berth.api.labels import ANNOTATION_SOCKET, LABEL_INTERFERENCE_CLASS
 from berth.api.socketstatus import API_VERSION, CONDITION_PAIRED, KIND, PLACEMENT_MANAGER, PLURAL
 from berth.kube.client import ApiClient
 from berth.kube.errors import ApiError
@@ -222,6 +222,28 @@ async def test_a_pod_that_comes_takes_no_room_that_another_moves_into() -> None:
     await world.reconciler.reconcile("n1")
     assert world.sockets == {"d0": 0, "d1": 0, "new": 1}
     assert [note.reason for note in world.notes] == ["Disturbed"]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "annotations", "assign_all", "expected"),
+    [
+        pytest.param("1", {}, True, 1, id="with room elsewhere"),
+        pytest.param("10", {}, True, 7, id="without room"),
+        pytest.param("1", {ANNOTATION_SOCKET: "7"}, True, 7, id="that is for placement to do"),
+        pytest.param("1", {}, False, 7, id="that nobody asked for"),
+    ],
+)
+async def test_a_pod_whose_socket_the_node_has_no_more_is_assigned_another(
+    cpu: str, annotations: dict[str, str], assign_all: bool, expected: int
+) -> None:
+    """As one of a machine that has started again with fewer sockets: its pods have the UIDs that they had."""
+    far = pod("far", "D", cpu=cpu, annotations=annotations)
+    world = World(far, pod("here", "D"), assigned={"far": 7, "here": 0}, assign_all=assign_all)
+    for _ in range(2):
+        await world.reconciler.reconcile("n1")
+    assert world.sockets == {"far": expected, "here": 0}
+    assert world.reason == ("Paired" if expected == 1 else "BadInput")
+    assert len([each for each in world.writes if "spec" in each]) == (expected == 1), "once"
 
 
 async def test_a_conflict_is_read_again_and_any_other_refusal_is_told() -> None:
