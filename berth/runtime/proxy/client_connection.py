@@ -111,9 +111,16 @@ class ClientConnection(RequestHandler):
             self._keeper.cut(self)  # before it is kept
             return
         other = self._payload_parser is not None or self._upgraded
+        under_way = not self._messages and not self._body.is_eof()
         super().data_received(data)
         if other:
             return  # another protocol is spoken
+        if under_way and self._body.is_eof() and self._parser is not None:
+            # It was taken before it was all there, and so would count among those that wait for good: of these few are
+            # read, and nothing would go on with the rest.
+            self._parser.message_consumed()
+            if not self._reading_paused:
+                super().data_received(b"")
         if not data:
             self._went_on()
             return

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from berth.runtime.proxy.client_connection import MAX_FIELDS
+from tests.support.kube import until
 from tests.support.proxying import Visit, application, get, proxy, read_body
 
 COUNT = 100
@@ -59,3 +60,76 @@ async def test_few_are_read_ahead_and_all_are_answered_in_their_order(asked: obj
         for number in range(COUNT):
             await reader.readuntil(b"\r\n\r\n")
             assert await reader.readexactly(len(f"/{number}")) == f"/{number}".encode()
+
+
+HI = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+
+
+async def greeting(visit: Visit) -> None:
+    """Reads bodies, and answers every request with the same."""
+    while True:
+        head = await visit.head()
+        if head.startswith(b"POST"):
+            await read_body(visit, head)
+        await visit.say(HI)
+
+
+@pytest.mark.parametrize("bodies", [1, 2, 3])
+@pytest.mark.parametrize("answered", [True, False], ids=["sent after their answers", "sent with the last of them"])
+@pytest.mark.parametrize(
+    ("field", "body"),
+    [
+        pytest.param("Content-Length: 2", b"hi", id="of a stated length"),
+        pytest.param("Transfer-Encoding: chunked", b"2\r\nhi\r\n0\r\n\r\n", id="in chunks"),
+    ],
+)
+async def test_all_are_answered_behind_bodies_that_came_while_they_were_sent_on(
+    bodies: int, field: str, body: bytes, *, answered: bool
+) -> None:
+    """aiohttp would count each of those among the few that are read ahead, for as long as the connection is there."""
+    behind = b"".join(get(f"/behind/{number}", last=False) for number in range(COUNT))
+    async with (
+        asyncio.timeout(30),
+        application(greeting) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        for number in range(1, 1 + bodies):
+            writer.write(get("/", field, method="POST", last=False))
+            await until(lambda number=number: len(app.heads) == number, what="the head")
+            if number == bodies and not answered:
+                break
+            writer.write(body)
+            await reader.readuntil(b"hi")
+        writer.write(behind if answered else body + behind)
+        for _ in range(COUNT if answered else 1 + COUNT):
+            await reader.readuntil(b"hi")
+        assert len(app.heads) == bodies + COUNT
+
+
+async def test_as_few_are_read_ahead_behind_them() -> None:
+    held = asyncio.Event()
+
+    async def script(visit: Visit) -> None:
+        for _ in range(3):
+            await read_body(visit, await visit.head())
+            await visit.say(HI)
+        await visit.head()
+        await held.wait()
+
+    async with (
+        asyncio.timeout(30),
+        application(script) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+        for number in range(3):
+            writer.write(get("/", "Content-Length: 2", method="POST", last=False))
+            await until(lambda number=number: len(app.heads) == 1 + number, what="the head")
+            writer.write(b"hi")
+            await reader.readuntil(b"hi")
+        writer.write(b"".join(get(f"/behind/{number}", last=False) for number in range(COUNT)))
+        await until(lambda: len(app.heads) == 4, what="the first behind them")
+        (connection,) = under_test.server._connections()
+        assert 0 < len(connection._messages) <= READ_AHEAD
+        held.set()
