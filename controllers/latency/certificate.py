@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import ssl
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -17,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from berth.api.latency_exchange import SERVER_NAME
+from berth.runtime.measuring.calls import trusting
 
 LIFETIME: Final = timedelta(days=3650)
 """How long a certificate is valid from now on."""
@@ -24,6 +26,9 @@ LEAST_LEFT: Final = timedelta(days=365)
 """How long it has to be valid still; else a controller makes another one."""
 _BEFORE: Final = LIFETIME
 """How long it was valid before it was made: by a clock that was ahead then it is valid once that was put right."""
+
+_TURNS: Final = 3
+"""How often each side speaks in a handshake at the most."""
 
 
 class KeyPair(NamedTuple):
@@ -59,10 +64,10 @@ def make_key_pair(now: datetime) -> KeyPair:
 
 
 def is_usable(pair: KeyPair, now: datetime) -> bool:
-    """Return whether a pair can be read, belongs together, and is valid for long enough."""
+    """Return whether a pair can be read, is believed by whoever trusts it, and is valid for long enough."""
     try:
         certificate = x509.load_pem_x509_certificate(pair.certificate)
-        server_context(pair)
+        _shake_hands(pair)
     except (ValueError, ssl.SSLError):
         return False
     return certificate.not_valid_before_utc <= now and now + LEAST_LEFT <= certificate.not_valid_after_utc
@@ -84,3 +89,18 @@ def server_context(pair: KeyPair) -> ssl.SSLContext:
     finally:
         os.close(file)
     return context
+
+
+def _shake_hands(pair: KeyPair) -> None:
+    """Let a client that trusts the certificate and nothing else reach a server that has the pair, in memory.
+
+    Raises:
+        ssl.SSLError, ValueError: it does not believe it.
+    """
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting(pair.certificate).wrap_bio(to_client, to_server, server_hostname=SERVER_NAME)
+    server = server_context(pair).wrap_bio(to_server, to_client, server_side=True)
+    for each in (client, server) * _TURNS:
+        with suppress(ssl.SSLWantReadError):
+            each.do_handshake()
+    client.getpeercert()  # which it has where that is over

@@ -131,6 +131,19 @@ def pause_after(error: Exception, failures: int, pauses: tuple[float, float]) ->
     return max(asked, backoff(failures - 1, base=pauses[0], cap=pauses[1]))
 
 
+def trusting(certificates: bytes) -> ssl.SSLContext:
+    """Return the TLS settings of a client that trusts these certificates in PEM, whoever has signed them; empty: those
+    of the system.
+
+    Raises:
+        ssl.SSLError, ValueError: they cannot be read.
+    """
+    context = ssl.create_default_context(cadata=certificates.decode("ascii", errors="replace") or None)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as Python does by itself from 3.13 on
+    return context
+
+
 def open_session() -> aiohttp.ClientSession:
     """Return a session for :class:`ControllerCalls`, to be entered."""
     return aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
@@ -196,10 +209,7 @@ class ControllerCalls:
         """Read the token, and the certificates where they are others than before."""
         token = _token(self._server.token_file)
         if self._trusted is None or self._trusted[0] != endpoint.certificates:
-            text = endpoint.certificates.decode("ascii", errors="replace") or None
-            context = ssl.create_default_context(cadata=text)
-            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-            self._trusted = endpoint.certificates, context
+            self._trusted = endpoint.certificates, trusting(endpoint.certificates)
         return token, self._trusted[1]
 
 
