@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from berth.runtime.proxy.client_connection import MAX_FIELDS
 from tests.support.kube import until
@@ -133,3 +136,54 @@ async def test_as_few_are_read_ahead_behind_them() -> None:
         (connection,) = under_test.server._connections()
         assert 0 < len(connection._messages) <= READ_AHEAD
         held.set()
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> bytes:
+    """One, with a body of any size by either way to say where it ends, or without."""
+    body = draw(st.sampled_from([b"", b"a", b"0\r\n\r\n", b"b" * 5000, b"c" * 150_000]))
+    match draw(st.sampled_from(["none", "length", "chunks"])):
+        case "none":
+            return get(last=False)
+        case "length":
+            return get("/", f"Content-Length: {len(body)}", method="POST", last=False) + body
+        case _:
+            size = draw(st.sampled_from([1000, 70_000])) if len(body) > 1000 else draw(st.integers(1, 8))
+            parts = [body[start : start + size] for start in range(0, len(body), size)]
+            chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
+            return get("/", "Transfer-Encoding: chunked", method="POST", last=False) + chunks + b"0\r\n\r\n"
+
+
+BODY_LATER = get("/", "Content-Length: 2", method="POST", last=False)
+
+
+@settings(max_examples=40)
+@given(
+    asked=st.lists(requests(), min_size=2, max_size=8), sizes=st.lists(st.integers(1, 80_000), min_size=1, max_size=4)
+)
+@example(asked=[BODY_LATER + b"hi", *[get(last=False)] * 3], sizes=[len(BODY_LATER), 2, 500])
+async def test_all_are_answered_wherever_they_are_cut(asked: list[bytes], sizes: list[int]) -> None:
+    rest = b"".join(asked)
+    least = len(rest) // 50  # large ones come in few pieces
+    async with (
+        asyncio.timeout(30),
+        application(greeting) as app,
+        proxy(app.address) as under_test,
+        under_test.client() as (reader, writer),
+    ):
+
+        async def send(rest: bytes) -> None:
+            for size in itertools.cycle(sizes):
+                if not rest:
+                    break
+                writer.write(rest[: max(size, least)])
+                await writer.drain()
+                rest = rest[max(size, least) :]
+                for _ in range(20):  # so that they come one by one
+                    await asyncio.sleep(0)
+
+        sending = asyncio.create_task(send(rest))
+        for _ in asked:
+            await reader.readuntil(b"hi")
+        await sending
+        assert len(app.heads) == len(asked)
