@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from agents.node.topology.sysfs import SYSFS, SysfsError, read_sysfs
 from berth.api.cpulist import format_cpulist
 from berth.api.text import counted
 from berth.cli.commands import fail
-from berth.cli.output import Output, colored, print_document
+from berth.cli.output import Output, colored, print_document, terminal_width
 from berth.cli.plan.tables import Page, amount
 
 UNKNOWN = "?"
@@ -46,7 +45,7 @@ def topology(
     except SysfsError as error:
         fail(f"berth-agent topology: {error}")
     document = fields(machine)
-    width = shutil.get_terminal_size((110, 24)).columns
+    width = terminal_width()
     print_document(document, output, lambda: table(document, width=width, color=colored(sys.stdout)))
 
 
@@ -102,7 +101,7 @@ def _of_sockets(machine: Machine, cpus: frozenset[int]) -> list[int]:
     return [socket.number for socket in machine.sockets if socket.cpus & cpus]
 
 
-def table(document: Mapping[str, Any], *, width: int, color: bool = False) -> str:
+def table(document: Mapping[str, Any], *, width: int | None, color: bool = False) -> str:
     """The document for people."""
     page = Page(width=width, color=color)
     sockets = document["sockets"]

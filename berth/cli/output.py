@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -53,6 +54,11 @@ def colored(stream: IO[str] | None) -> bool:
     if stream is None:
         return False
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal, or those that COLUMNS states; None where nothing says so, as in a pipe."""
+    return shutil.get_terminal_size((0, 0)).columns or None
 
 
 def print_document(document: Mapping[str, Any], output: Output, table: Callable[[], str]) -> None:

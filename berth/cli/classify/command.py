@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ import typer
 
 from berth.api.text import listed, printable
 from berth.cli.commands import UnreadableFileError, fail, namespace_problem, read_file
-from berth.cli.output import Output, colored, print_document, print_text, yaml_of
+from berth.cli.output import Output, colored, print_document, print_text, terminal_width, yaml_of
 
 UNCLASSIFIED: Final = 3
 """Exit status: the class of a workload is not known."""
@@ -79,7 +78,7 @@ def classify(
             _tell_left_out([item.workload for item in found if item.interference_class is None])
         else:
             answer = documents.classification_document(found, times, limit)
-            width = shutil.get_terminal_size((110, 24)).columns
+            width = terminal_width()
             color = colored(sys.stdout)
             print_document(
                 answer,

@@ -17,7 +17,7 @@ _MIN_PLOT: Final = 20
 _WIDEST_NAME: Final = 30
 
 
-def classification_page(document: Mapping[str, Any], *, plot: bool, width: int, color: bool = False) -> str:
+def classification_page(document: Mapping[str, Any], *, plot: bool, width: int | None, color: bool = False) -> str:
     """Return the document for people, ``width`` columns wide, with box plots if wanted."""
     page = Page(width=width, color=color)
     columns = ("WORKLOAD", "CLASS", "SENSITIVITY", "FROM LIMIT", "CONTENTIOUSNESS", "FROM LIMIT")
@@ -29,7 +29,7 @@ def classification_page(document: Mapping[str, Any], *, plot: bool, width: int, 
     page.table(("CLASS", "WORKLOADS", "FITS BESIDE"), classes)
     if plot:
         page.heading("SLOWDOWNS")
-        for line in plot_lines(document, width):
+        for line in plot_lines(document, page.width):
             page.line(line)
     if document["misjudged"]:
         page.heading("BEYOND THE LIMIT ALTHOUGH THEIR CLASSES FIT")

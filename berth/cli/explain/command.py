@@ -5,7 +5,6 @@ Reads only."""
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -26,7 +25,7 @@ from berth.cli.commands import (
 )
 from berth.cli.explain.types import TypeAndName
 from berth.cli.listing import USER_AGENT, OptionalLists
-from berth.cli.output import Output, colored, print_document
+from berth.cli.output import Output, colored, print_document, terminal_width
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
@@ -249,5 +248,5 @@ def _refuse(problem: str) -> NoReturn:
 
 
 def _print(document: dict[str, Any], output: Output, page: Callable[..., str]) -> None:
-    width = shutil.get_terminal_size((110, 24)).columns
+    width = terminal_width()
     print_document(document, output, lambda: page(document, width=width, color=colored(sys.stdout)))

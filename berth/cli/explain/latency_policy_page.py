@@ -13,7 +13,7 @@ from berth.cli.plan.tables import Page
 MAX_ROWS = 60
 
 
-def policy_page(document: Mapping[str, Any], *, width: int, color: bool = False) -> str:
+def policy_page(document: Mapping[str, Any], *, width: int | None, color: bool = False) -> str:
     """A LatencyPolicyExplanation as text."""
     page = Page(width=width, color=color)
     page.heading(f"LatencyPolicy {document['namespace']}/{document['name']}: {document['target']}")

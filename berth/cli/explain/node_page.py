@@ -13,7 +13,7 @@ from berth.cli.plan.tables import Page, amount, number, short, terms_text, witho
 MAX_ROWS = 60
 
 
-def node_page(document: Mapping[str, Any], *, width: int, color: bool = False) -> str:
+def node_page(document: Mapping[str, Any], *, width: int | None, color: bool = False) -> str:
     """A NodeExplanation as text."""
     page = Page(width=width, color=color)
     pods, others, waiting = document["pods"], document["others"], document["waiting"]

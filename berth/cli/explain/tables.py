@@ -28,7 +28,7 @@ def age_text(seconds: float) -> str:
     return f"{seconds}s"
 
 
-def pod_page(document: Mapping[str, Any], *, width: int, color: bool = False) -> str:
+def pod_page(document: Mapping[str, Any], *, width: int | None, color: bool = False) -> str:
     """A PodExplanation as text."""
     page = Page(width=width, color=color)
     page.heading(f"Pod {document['namespace']}/{document['name']}: {document['state']}")
@@ -126,7 +126,7 @@ def _events(page: Page, events: Sequence[Mapping[str, Any]], *, most: int = MAX_
     page.table(("AGE", "TIMES", "REASON", "FROM", "MESSAGE"), rows, fold=("MESSAGE",))
 
 
-def group_page(document: Mapping[str, Any], *, width: int, color: bool = False) -> str:
+def group_page(document: Mapping[str, Any], *, width: int | None, color: bool = False) -> str:
     """An AppGroupExplanation as text."""
     page = Page(width=width, color=color)
     pods = document["pods"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -22,7 +21,7 @@ from berth.cli.commands import (
     read_file,
 )
 from berth.cli.listing import list_cluster
-from berth.cli.output import Output, colored, print_document
+from berth.cli.output import Output, colored, print_document, terminal_width
 from berth.cli.progress import progress_on_stderr
 from controllers.networktopology.scale import COST_UNIT
 
@@ -172,7 +171,7 @@ def plan(
         lambda: command.render(
             document,
             show=[section.value for section in show or ()],
-            width=shutil.get_terminal_size((110, 24)).columns,
+            width=terminal_width(),
             color=colored(sys.stdout),
         ),
     )

@@ -158,7 +158,7 @@ def configure(options: Options) -> PlacementConfiguration:
     return parse_configuration({"profiles": profiles}, source="options")
 
 
-def render(document: Mapping[str, Any], *, show: Sequence[str], width: int, color: bool = False) -> str:
+def render(document: Mapping[str, Any], *, show: Sequence[str], width: int | None, color: bool = False) -> str:
     """The plan as text; `show` holds ``pods``, ``nodes``, ``groups`` or ``all``."""
     sections = SECTIONS if "all" in show or not show else show
     return plan_page(document, show=sections, width=width, color=color)

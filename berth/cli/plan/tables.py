@@ -23,6 +23,10 @@ NOTHING = 1e-6
 """Amounts below are rounding."""
 COMFORTABLE_WIDTH = 100
 """Columns that a page is laid out for; on narrower ones every cell may be broken over lines, so that none vanishes."""
+UNSTATED_WIDTH = 110
+"""Columns of paragraphs where nobody says how many there are."""
+WHOLE_WIDTH = 100_000
+"""Columns that a table may have there: programs that read it look for whole words."""
 LEAST_FOLDED = 20
 """Columns for texts that are broken over lines, at least."""
 _GAP = 3
@@ -32,18 +36,21 @@ _BYTES = ("memory", "ephemeral-storage")
 class Page:
     """A text page that sections are added to."""
 
-    def __init__(self, *, width: int, color: bool = False) -> None:
-        """Begin; `width` in columns."""
+    def __init__(self, *, width: int | None, color: bool = False) -> None:
+        """Begin; `width` in columns, None where nothing says how many: tables are as wide as they need then."""
         self._buffer = StringIO()
+        self.width = width or UNSTATED_WIDTH
+        """columns of paragraphs"""
+        self._table_width = width or WHOLE_WIDTH
         self._console = Console(
-            file=self._buffer, width=width, force_terminal=color, no_color=not color, highlight=False, emoji=False
+            file=self._buffer, width=self.width, force_terminal=color, no_color=not color, highlight=False, emoji=False
         )
         self._empty = True
 
     @property
     def narrow(self) -> bool:
         """Whether there are fewer columns than pages are laid out for."""
-        return self._console.width < COMFORTABLE_WIDTH
+        return self.width < COMFORTABLE_WIDTH
 
     def text(self) -> str:
         """Everything so far, without trailing blanks."""
@@ -85,7 +92,7 @@ class Page:
             LEAST_FOLDED if name in fold else max(len(printable(cell)) for cell in (name, *(row[at] for row in rows)))
             for at, name in enumerate(columns)
         ]
-        return not self.narrow and sum(widths) + _GAP * (len(widths) - 1) <= self._console.width
+        return not self.narrow and sum(widths) + _GAP * (len(widths) - 1) <= self._table_width
 
     def table(
         self,
@@ -109,7 +116,9 @@ class Page:
             )
         for row in rows:
             table.add_row(*(Text(printable(cell)) for cell in row))
+        self._console.width = self._table_width
         self._console.print(table)
+        self._console.width = self.width
         self._empty = False
 
 
@@ -154,13 +163,13 @@ def amount(resource: str, value: float) -> str:
     return number(value)
 
 
-def plan_page(document: Mapping[str, Any], *, show: Sequence[str], width: int, color: bool = False) -> str:
+def plan_page(document: Mapping[str, Any], *, show: Sequence[str], width: int | None, color: bool = False) -> str:
     """A plan (see report.py) as text.
 
     Args:
         document: the plan.
         show: sections of :data:`SECTIONS`.
-        width: columns.
+        width: columns; None where nothing says how many.
         color: whether the reader is a terminal.
     """
     page = Page(width=width, color=color)

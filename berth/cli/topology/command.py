@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 
 from berth.cli.commands import CLUSTER_ERRORS, cluster_problem, fail, kind_missing, namespace_problem
 from berth.cli.listing import USER_AGENT, OptionalLists
-from berth.cli.output import Output, colored, print_document
+from berth.cli.output import Output, colored, print_document, terminal_width
 from berth.kube.client import ApiClient
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
@@ -63,7 +62,7 @@ def topology(
         fail(f"berth topology: {cluster_problem(error)}")
     except ValueError as error:
         fail(f"berth topology: {error}")
-    width = shutil.get_terminal_size((110, 24)).columns
+    width = terminal_width()
     print_document(document, output, lambda: tables.topology_page(document, width=width, color=colored(sys.stdout)))
 
 

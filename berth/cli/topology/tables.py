@@ -21,7 +21,7 @@ _OUTER: Final = {"ZONE": "cost of the regions", "SEGMENT": "as inside the zone"}
 _FIGURES: Final = ("P90 MS", "MIN MS", "MAX MS", "SAMPLES", "AGE")
 
 
-def topology_page(document: Mapping[str, Any], *, width: int, color: bool = False) -> str:
+def topology_page(document: Mapping[str, Any], *, width: int | None, color: bool = False) -> str:
     """Return the document for people, ``width`` columns wide at most where that is possible."""
     page = Page(width=width, color=color)
     page.heading(f"NetworkTopology {document['namespace']}/{document['name']}")
@@ -37,7 +37,7 @@ def topology_page(document: Mapping[str, Any], *, width: int, color: bool = Fals
     names, pairs = [zone["name"] for zone in document["zones"]], document["pairs"]
     if pairs:
         page.heading("COST FROM ROW TO COLUMN")
-        _section(page, "ZONE", names, pairs, width, figures=figures)
+        _section(page, "ZONE", names, pairs, figures=figures)
         if left := document.get("zonesLeft", 0):
             page.line(f"and {counted(left, 'zone')} more")
     else:
@@ -45,17 +45,15 @@ def topology_page(document: Mapping[str, Any], *, width: int, color: bool = Fals
     for zone in document.get("segments", ()):
         where = "/".join(name for name in (zone["region"], zone["zone"]) if name)
         page.heading(f"SEGMENTS OF {where}: COST FROM ROW TO COLUMN")
-        _section(page, "SEGMENT", zone["names"], zone["pairs"], width, figures=figures)
+        _section(page, "SEGMENT", zone["names"], zone["pairs"], figures=figures)
         if zone["left"]:
             page.line(f"and {counted(zone['left'], 'segment')} more")
     return page.text()
 
 
-def _section(
-    page: Page, kind: str, names: Sequence[str], pairs: Sequence[Mapping[str, Any]], width: int, *, figures: bool
-) -> None:
+def _section(page: Page, kind: str, names: Sequence[str], pairs: Sequence[Mapping[str, Any]], *, figures: bool) -> None:
     """The matrix of some places, and their pairs one by one or summed up."""
-    _matrix(page, kind, names, pairs, width)
+    _matrix(page, kind, names, pairs)
     outer = {"ZONE": "r that of the regions", "SEGMENT": "z that inside the zone"}[kind]
     page.line(f"* worked out from other pairs, {outer}, {UNKNOWN} not known")
     if len(pairs) <= MAX_PAIRS:
@@ -67,12 +65,12 @@ def _section(
         page.line(f"{_summary(pairs, figures=figures)}; -o json has each of the {counted(len(pairs), 'pair')}")
 
 
-def _matrix(page: Page, kind: str, names: Sequence[str], pairs: Sequence[Mapping[str, Any]], width: int) -> None:
+def _matrix(page: Page, kind: str, names: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> None:
     """Columns have the numbers of the rows; those that do not fit beside each other follow below."""
     costs = {(pair["origin"], pair["destination"]): _cell(pair, kind) for pair in pairs}
     labels = [f"{number} {name}" for number, name in enumerate(names, start=1)]
     cell = max(len(str(len(names))), *map(len, costs.values())) + _PADDING
-    beside = max(1, (width - max(map(len, labels)) - _PADDING) // cell)
+    beside = max(1, (page.width - max(map(len, labels)) - _PADDING) // cell)
     for first in range(0, len(names), beside):
         columns = names[first : first + beside]
         numbers = [str(number) for number in range(first + 1, first + 1 + len(columns))]

@@ -13,12 +13,37 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from berth.cli.output import colored, yaml_of
+from berth.cli.output import colored, terminal_width, yaml_of
 
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+@pytest.mark.parametrize(
+    ("stated", "terminal", "expected"),
+    [
+        pytest.param("80", None, 80, id="pipe of stated width"),
+        pytest.param("80", 120, 80, id="terminal of stated width"),
+        pytest.param(None, 120, 120, id="terminal"),
+        pytest.param(None, None, None, id="pipe"),
+        pytest.param("wide", None, None, id="pipe, no number"),
+    ],
+)
+def test_a_pipe_has_no_width(
+    stated: str | None, terminal: int | None, expected: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def size(_descriptor: int) -> os.terminal_size:
+        if terminal is None:
+            raise OSError
+        return os.terminal_size((terminal, 24))
+
+    monkeypatch.setattr(os, "get_terminal_size", size)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if stated is not None:
+        monkeypatch.setenv("COLUMNS", stated)
+    assert terminal_width() == expected
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,25 @@ def test_no_column_vanishes_on_a_narrow_terminal() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_words_of_tables_are_whole_where_nobody_says_how_wide_a_page_is() -> None:
+    """In a pipe, names of AppGroups and networks were broken inside a word, so that no search found one."""
+    name = "an-application-with-a-long-name"
+    group = {**DOCUMENT["appGroups"][0], "name": name}
+    document = {**DOCUMENT, "appGroups": [group, {**group, "network": {"topology": f"default/{name * 3}"}}]}
+    lines = render(document, show=["groups"], width=None).splitlines()
+    assert sum(line.startswith(f"default/{name} ") for line in lines) == 2
+    assert sum(f"default/{name * 3}" in line for line in lines) == 1
+
+
+def test_paragraphs_have_a_width_of_their_own_then() -> None:
+    made = Page(width=None)
+    made.table(["COLUMN", "FOLDED"], [["x" * 150, "y" * 150]], fold=["FOLDED"])
+    made.line("word " * 100)
+    assert made.fits(["COLUMN"], [["x" * 150]])
+    assert [len(line) > 300 for line in made.text().splitlines()[:3]] == [False, True, True]
+    assert max(map(len, made.text().splitlines()[3:])) <= 110
+
+
 def test_pairs_of_pods_are_not_mistaken_for_what_a_service_routes() -> None:
     text = " ".join(page("pods").split())
     assert "COST OF PAIRS" in text
