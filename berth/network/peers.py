@@ -143,7 +143,7 @@ def over_links(
         load: dict[int, float] = {}
         for home, amount in peers:
             for link in path(int(nodes[0]), home):
-                load[link] = load.get(link, 0.0) + amount
+                load[link] = load.get(link, 0) + amount
         found.extend(first_shortage(load, free, nodes, len(among)))
     return found
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from berth.network.peers import (
@@ -116,7 +117,7 @@ def test_links_are_over_where_what_runs_through_one_exceeds_it(network: Network,
     size = len(network.location)
     free = np.array(data.draw(st.lists(st.integers(0, 6), min_size=12, max_size=12)), dtype=np.float64)
     among = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
-    found = over_links(network.homes, network.demand, path=path, kind=np.arange(size), free=free, among=among)
+    found = over_links(network.homes, network.demand, path=path, kind=np.arange(size), free=free.tolist(), among=among)
     for node in range(size):
         load = np.zeros(12)
         for home, demand in zip(network.homes.tolist(), network.demand, strict=True):
@@ -206,12 +207,13 @@ def test_three_units_of_bandwidth_to_each_peer(homes: list[int], free: list[floa
     edges=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**61)), max_size=5),
     free=st.lists(st.integers(-(2**61), 2**62), min_size=4, max_size=4),
 )
+@example(edges=[(0, 2**54 - 1)], free=[2**54 - 1, 0, 0, 0])  # no float
 def test_whole_numbers_are_compared_exactly_however_large(edges: list[tuple[int, int]], free: list[int]) -> None:
     homes, demand = (np.array([edge[n] for edge in edges], dtype=np.int64) for n in (0, 1))
     left = np.array(free, dtype=np.int64)
     found = short_of_bandwidth(homes, demand, free=left, peers_free=left)
     capacity = [max(0, amount) for amount in free]
-    everywhere = {"kind": np.arange(4), "among": np.ones(4, np.bool_)}
+    everywhere: dict[str, Any] = {"kind": np.arange(4), "among": np.ones(4, np.bool_)}
     found_over = over_links(homes, demand, path=lambda one, other: {one, other}, free=capacity, **everywhere)
     over = [any(short.nodes[node] for short in found_over) for node in range(4)]
     for node in range(4):
