@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import ClassVar
 
 import structlog
 
@@ -22,6 +23,7 @@ from berth.runtime.measuring.users import UserTable
 from berth.runtime.proxy.forwarding import Forwarding
 from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.server import ProxyServer
+from berth.runtime.settings import ComponentSettings
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +31,7 @@ log = structlog.get_logger(__name__)
 class MeterAgent:
     """Forwards what users send to the application, and tells how far they are."""
 
-    Settings = MeterSettings
+    Settings: ClassVar[type[ComponentSettings]] = MeterSettings
 
     def __init__(self, context: ComponentContext, settings: MeterSettings) -> None:
         """Prepare without I/O.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from typing import ClassVar
 
 from agents.node.bandwidth.duty import BandwidthDuty
 from agents.node.probing.duty import ProbingDuty
@@ -11,12 +12,13 @@ from agents.node.throughput.duty import ThroughputDuty
 from agents.node.users.duty import UserDuty
 from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.measuring.published import FollowedServer
+from berth.runtime.settings import ComponentSettings
 
 
 class NodeAgent:
     """Measures the node that it runs on."""
 
-    Settings = NodeSettings
+    Settings: ClassVar[type[ComponentSettings]] = NodeSettings
 
     def __init__(self, context: ComponentContext, settings: NodeSettings) -> None:
         """Prepare without I/O."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Final
+from typing import ClassVar, Final
 
 import structlog
 
@@ -26,6 +26,7 @@ from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.proxy.forwarding import Forwarding
 from berth.runtime.proxy.pool import UpstreamPool
 from berth.runtime.proxy.server import ProxyServer
+from berth.runtime.settings import ComponentSettings
 
 log = structlog.get_logger(__name__)
 
@@ -38,7 +39,7 @@ END_SECONDS: Final = 12.0
 class RouterAgent:
     """Sends users to the pods of a Service."""
 
-    Settings = RouterSettings
+    Settings: ClassVar[type[ComponentSettings]] = RouterSettings
 
     def __init__(self, context: ComponentContext, settings: RouterSettings) -> None:
         """Prepare without talking to the API server.

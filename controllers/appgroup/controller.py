@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from berth.api.labels import LABEL_APPGROUP
 from berth.kube.reflector import Reflector
@@ -25,7 +25,7 @@ WORKERS: Final = 8
 class AppGroupController:
     """Orders AppGroups and reports on their pods."""
 
-    Settings = ComponentSettings
+    Settings: ClassVar[type[ComponentSettings]] = ComponentSettings
 
     def __init__(self, context: ComponentContext, _settings: ComponentSettings) -> None:
         """Prepare without I/O."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import structlog
 
@@ -12,6 +12,7 @@ from berth.kube import resources as kinds
 from berth.kube.reflector import Handler, Reflector
 from berth.kube.resources import Resource
 from berth.runtime.component import ComponentContext, run_together
+from berth.runtime.settings import ComponentSettings
 from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.cache.cache import Cache
 from controllers.latency.callers import Callers
@@ -41,7 +42,7 @@ WORKERS: Final = 8
 class LatencyController:
     """Moves pods near their users."""
 
-    Settings = LatencySettings
+    Settings: ClassVar[type[ComponentSettings]] = LatencySettings
 
     def __init__(self, context: ComponentContext, settings: LatencySettings) -> None:
         """Prepare without I/O."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 from berth.kube.resources import NETWORK_TOPOLOGIES
 from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.seen_versions import SeenVersions
+from berth.runtime.settings import ComponentSettings
 from berth.runtime.workqueue import WorkQueue
 from controllers.networktopology.handlers import DEBOUNCE, Handlers
 from controllers.networktopology.nodes import NodeWatch
@@ -23,7 +24,7 @@ WORKERS: Final = 4
 class NetworkTopologyController:
     """Computes network costs and writes them into NetworkTopologies."""
 
-    Settings = NetworkTopologySettings
+    Settings: ClassVar[type[ComponentSettings]] = NetworkTopologySettings
 
     def __init__(self, context: ComponentContext, settings: NetworkTopologySettings) -> None:
         """Prepare without I/O."""

@@ -8,12 +8,14 @@ import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import structlog
 
 from berth.kube.memory import freeze_objects
 from berth.kube.objects import Pod
 from berth.runtime.component import ComponentContext, run_together
+from berth.runtime.settings import ComponentSettings
 from berth.scheduling.cache import ClusterState
 from berth.scheduling.cache.cache import Cache
 from berth.scheduling.cache.node_changes import NodeChange
@@ -73,7 +75,7 @@ def load_configuration(path: Path | None) -> PlacementConfiguration:
 class PlacementController:
     """Second scheduler of the cluster."""
 
-    Settings = PlacementSettings
+    Settings: ClassVar[type[ComponentSettings]] = PlacementSettings
 
     def __init__(self, context: ComponentContext, settings: PlacementSettings) -> None:
         """Prepare without I/O, but for the configuration file."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 from berth.kube.objects import CustomObject
 from berth.kube.reflector import Reflector
 from berth.kube.resources import SOCKET_STATUSES, WORKLOAD_PROFILES
 from berth.runtime.component import ComponentContext, run_together
 from berth.runtime.seen_versions import SeenVersions
+from berth.runtime.settings import ComponentSettings
 from berth.runtime.workqueue import WorkQueue
 from berth.scheduling.cache.sockets import SocketTable
 from berth.scheduling.interference.exchange import Terms
@@ -26,7 +27,7 @@ WORKERS: Final = 4
 class SocketStatusController:
     """Keeps the assignments of SocketStatuses right as pods come and go."""
 
-    Settings = SocketStatusSettings
+    Settings: ClassVar[type[ComponentSettings]] = SocketStatusSettings
 
     def __init__(self, context: ComponentContext, settings: SocketStatusSettings) -> None:
         """Prepare without I/O."""

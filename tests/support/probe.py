@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import structlog
@@ -91,7 +91,7 @@ class ProbeSettings(ComponentSettings):
 class Probe:
     """See the module."""
 
-    Settings = ProbeSettings
+    Settings: ClassVar[type[ComponentSettings]] = ProbeSettings
 
     def __init__(self, context: ComponentContext, settings: ProbeSettings) -> None:
         """Prepare what PROBE asks for."""
@@ -206,7 +206,7 @@ def installed(*, group: str) -> EntryPoints:
 
 def main() -> None:
     """Run ``berth`` with the probe as a further component."""
-    component.entry_points = installed
+    vars(component)["entry_points"] = installed
     from berth.cli.entry import main as berth_main
 
     berth_main()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import structlog
 
@@ -30,6 +30,7 @@ from berth.kube.errors import ApiError
 from berth.kube.reflector import Reflector
 from berth.kube.resources import PODS
 from berth.runtime.component import ComponentContext, run_together
+from berth.runtime.settings import ComponentSettings
 
 log = structlog.get_logger(__name__)
 
@@ -48,7 +49,7 @@ _UNKNOWN: Final = Machine(sockets=(), dies=(), numa_nodes=(), last_level_caches=
 class PinningAgent:
     """Gives the pods of its node the CPUs of the sockets that they are assigned to."""
 
-    Settings = PinningSettings
+    Settings: ClassVar[type[ComponentSettings]] = PinningSettings
 
     def __init__(self, context: ComponentContext, settings: PinningSettings) -> None:
         """Prepare without I/O."""
