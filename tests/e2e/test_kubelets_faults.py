@@ -135,7 +135,7 @@ def clock_ahead(cluster: LocalCluster, node: str, seconds: float) -> Iterator[No
     cluster.kubectl("-n", NAMESPACE, "create", "configmap", "clock", *files)
     template = "/spec/template/spec"
     environment = {"PYTHONPATH": "/clock", "CLOCK_FILE": "/clock/clock"}
-    operations = [
+    operations: list[dict[str, Any]] = [
         {"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "OnDelete"}},
         {"op": "add", "path": f"{template}/volumes", "value": [{"name": "clock", "configMap": {"name": "clock"}}]},
         {

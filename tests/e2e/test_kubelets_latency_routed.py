@@ -240,7 +240,7 @@ def test_what_does_harm_twice_is_sent_once_whatever_is_killed(
         killed = {}
         for part in PROCESSES:
             before = len(answers())
-            eventually(lambda: len(answers()), accept=lambda count, least=before + 20: count >= least, what="requests")
+            eventually(lambda: len(answers()), accept=lambda count, least=before + 20: count >= least, what="requests")  # type: ignore[misc]
             killed[part] = lot.choice(wait_running(crowd.application, part))
             kill(latency, killed[part], *PROCESSES[part])
             wait_begun_again(latency, killed[part])

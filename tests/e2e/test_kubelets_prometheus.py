@@ -226,7 +226,9 @@ def test_costs_from_prometheus_are_those_of_the_reports(stage: Stage) -> None:
     with delayed(stage.cluster, "node-3", DELAY_MILLISECONDS):
         for name in ("net", "scraped"):
             eventually(
-                lambda name=name: far_zones(stage, name) == {"local-c"}, what=f"a delay in {name}", timeout=120.0
+                lambda name=name: far_zones(stage, name) == {"local-c"},  # type: ignore[misc]
+                what=f"a delay in {name}",
+                timeout=120.0,
             )
         costs = {name: zone_costs(stage, name) for name in ("net", "scraped")}
     assert costs["scraped"] == pytest.approx(costs["net"], abs=TOLERANCE)

@@ -163,7 +163,7 @@ def check_figures(live: Live, case: str) -> dict[str, Any]:
 
 def with_setting(cluster: Cluster, case: str, edge: Mapping[str, Any]) -> float:
     """What the calls of an edge cost if the Service of the called workload had the setting that is advised."""
-    services = []
+    services: list[Mapping[str, Any]] = []
     for service in cluster.services:
         spec = dict(service["spec"])
         if service["metadata"]["name"] == edge["to"]:

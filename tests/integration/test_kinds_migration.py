@@ -40,7 +40,7 @@ def limits(group: dict[str, Any]) -> list[int | None]:
     return [edge.get("maxNetworkCost") for entry in entries for edge in entry.get("dependencies", [])]
 
 
-def established(cluster: LocalCluster, *command: str, **more: str) -> None:
+def established(cluster: LocalCluster, *command: str, **more: Any) -> None:
     cluster.kubectl(*command, **more)
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/appgroups.appgroup.diktyo.x-k8s.io")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -19,7 +20,7 @@ from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.latency_stand import LatencyStand
 
-LIMITS = {"hardMaxLatency": 80, "softMaxLatency": 30}
+LIMITS: dict[str, Any] = {"hardMaxLatency": 80, "softMaxLatency": 30}
 
 
 @pytest.mark.usefixtures("latency_process")

@@ -17,7 +17,7 @@ from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.latency_stand import LatencyStand, token_of
 
-LIMITS = {"hardMaxLatency": 80, "softMaxLatency": 30}
+LIMITS: dict[str, Any] = {"hardMaxLatency": 80, "softMaxLatency": 30}
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.latency_stand import LatencyStand
 
-LIMITS = {"hardMaxLatency": 80, "softMaxLatency": 30}
+LIMITS: dict[str, Any] = {"hardMaxLatency": 80, "softMaxLatency": 30}
 FAR = {"a": 120, "b": 20, "c": 150}
 Meddling = Callable[[LatencyStand], None]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from hack.localcluster import LocalCluster
 from tests.support.faults import Fault, FaultProxy
 from tests.support.latency_stand import LatencyStand
 
-LIMITS = {"hardMaxLatency": 80, "softMaxLatency": 30}
+LIMITS: dict[str, Any] = {"hardMaxLatency": 80, "softMaxLatency": 30}
 POLICIES = r"/apis/berth\.dev/v1alpha1/latencypolicies"
 ONE_POLICY = r"/apis/berth\.dev/v1alpha1/namespaces/[^/]+/latencypolicies/[^/]+"
 

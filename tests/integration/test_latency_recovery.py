@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,7 +124,7 @@ def test_a_new_pod_that_is_taken_while_no_controller_runs_is_followed_by_another
     start = partial(
         ControllerProcess.start, ["latency"], kubeconfig=cluster.kubeconfig, directory=tmp_path, arguments=ARGUMENTS
     )
-    limits = {"hardMaxLatency": 80, "softMaxLatency": 30}
+    limits: dict[str, Any] = {"hardMaxLatency": 80, "softMaxLatency": 30}
     with LatencyStand(cluster, {"a": 120, "c": 20, "d": 25}) as stand:
         stand.deploy(replicas=2)
         stand.want(**limits, moves={"maxPerHour": 1})

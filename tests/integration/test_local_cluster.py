@@ -141,7 +141,7 @@ def test_nodes_that_are_not_simulated_are_left_alone(
     ids=" ".join,
 )
 def test_what_tests_read_is_what_kubectl_prints(kubectl: Kubectl, simulated_nodes: list[str], args: list[str]) -> None:
-    topology = {"apiVersion": "networktopology.diktyo.x-k8s.io/v1alpha1", "kind": "NetworkTopology"}
+    topology: dict[str, Any] = {"apiVersion": "networktopology.diktyo.x-k8s.io/v1alpha1", "kind": "NetworkTopology"}
     topology |= {"metadata": {"name": "net"}, "spec": {"configmapName": "", "weights": []}}
     labelled = bound_pod("q", simulated_nodes[0])
     labelled["metadata"]["labels"] = {"app": "web"}

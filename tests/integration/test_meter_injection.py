@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -27,7 +28,7 @@ RESTRICTED = {
 }
 
 
-LIMITED = {
+LIMITED: dict[str, dict[str, Any]] = {
     "small": {"kind": "LimitRange", "spec": {"limits": [{"type": "Container", "max": {"memory": "128Mi"}}]}},
     "large": {"kind": "LimitRange", "spec": {"limits": [{"type": "Container", "min": {"cpu": "50m"}}]}},
     "even": {
@@ -105,7 +106,7 @@ def api(module_cluster: Callable[..., LocalCluster]) -> Iterator[Api]:
         api.request("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
     for name in ("default", "strict", "left-alone", "kube-system", "given", *LIMITED):
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-        eventually(lambda account=account: api.healthy(account), what=f"the account of {name}")
+        eventually(partial(api.healthy, account), what=f"the account of {name}")
 
     def in_force() -> bool:
         dry = "/api/v1/namespaces/default/pods?dryRun=All"
@@ -316,7 +317,7 @@ def test_a_pod_that_gets_none_is_created_and_says_why(api: Api, body: dict[str, 
 )
 def test_who_writes_a_workload_is_told(api: Api, kind: str, template: dict[str, Any], words: list[str]) -> None:
     metadata = {key: value for key, value in template["metadata"].items() if key != "generateName"}
-    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": {**template, "metadata": metadata}}
+    spec: dict[str, Any] = {"selector": {"matchLabels": {"app": "web"}}, "template": {**template, "metadata": metadata}}
     if kind == "statefulsets":
         spec["serviceName"] = "web"
     body = {"metadata": {"generateName": "web-"}, "spec": spec}

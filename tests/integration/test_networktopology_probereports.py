@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -98,9 +99,11 @@ def test_a_delay_shows_and_a_partition_is_missing_and_never_cheap(costs: Costs, 
     costs.wait_zones("Dijkstra", NEAR)
     west = [(f"n{a}", f"n{b}") for a in (1, 2) for b in (3, 4)]
     both = [f"{a}_{b}" for pair in west for a, b in (pair, pair[::-1])]
-    reports.write(**dict.fromkeys(both, 20_850))
+    slower: dict[str, Any] = dict.fromkeys(both, 20_850)
+    reports.write(**slower)
     costs.wait_zones("Dijkstra", {**NEAR, "Z1>Z2": 209, "Z2>Z1": 209})
-    reports.write(**dict.fromkeys(both))
+    silent: dict[str, Any] = dict.fromkeys(both)
+    reports.write(**silent)
     topology = costs.wait_zones("Dijkstra", {"Z3>Z4": 12, "Z4>Z3": 12})
     assert table(topology, "NetperfCosts") == {"Z3>Z4": 12, "Z4>Z3": 12}
     complete = costs.wait_reason("Complete", "MissingCosts")

@@ -158,6 +158,7 @@ def test_metrics_have_the_names_of_the_proposal(agents: dict[str, ControllerProc
 def test_a_prober_that_is_killed_is_replaced(agents: dict[str, ControllerProcess]) -> None:
     agent = agents["pc-1"]
     prober = eventually(lambda: prober_of(agent), what="prober")
+    assert prober is not None
     prober.kill()
     eventually(lambda: agent.metric("berth_prober_restarts_total") == 1, what="restart", timeout=60.0)
     rounds = agent.metric("berth_probe_rounds_total")
@@ -171,6 +172,7 @@ def test_a_prober_that_is_killed_is_replaced(agents: dict[str, ControllerProcess
 def test_a_killed_agent_leaves_no_prober_behind(agents: dict[str, ControllerProcess]) -> None:
     agent = agents["pa-2"]
     prober = eventually(lambda: prober_of(agent), what="prober")
+    assert prober is not None
     os.kill(agent.pid, signal.SIGKILL)
     agent.process.wait()
     eventually(lambda: not prober.is_running() or prober.status() == psutil.STATUS_ZOMBIE, what="end of the prober")

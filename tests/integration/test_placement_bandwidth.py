@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,10 +26,11 @@ from tests.support.placing import InProcess, Stage, chain, configuration, profil
     ],
 )
 def test_an_edit_changes_nothing_for_pods_that_are_placed(
-    own_cluster: LocalCluster, tmp_path: Path, edit: dict[str, str] | None, others: str, fits: bool
+    own_cluster: LocalCluster, tmp_path: Path, edit: dict[str, Any] | None, others: str, fits: bool
 ) -> None:
     stage = Stage(own_cluster)
-    stage.nodes("n1", "n2", **{RESOURCE_BANDWIDTH: "100M"})
+    capacity: dict[str, Any] = {RESOURCE_BANDWIDTH: "100M"}
+    stage.nodes("n1", "n2", **capacity)
     stated = profile(waitSeconds=600) | {"weightSets": ["UserDefined"]}
     arguments = ["--no-leader-elect", *configuration(tmp_path, stated)]
 
@@ -109,7 +111,7 @@ def test_what_is_taken_of_a_link_is_written_beside_what_people_state(
     def wait(amount: str) -> None:
         eventually(shown, accept=lambda found: found == [amount, amount], what=f"{amount} bit/s taken of the link")
 
-    def pod(workload: str, node: str, **fields: object) -> None:
+    def pod(workload: str, node: str, **fields: Any) -> None:
         selector = {"kubernetes.io/hostname": stage.node(node)}
         stage.pod(workload, group="shop", workload=workload, nodeSelector=selector, **fields)
 

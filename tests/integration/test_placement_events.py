@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -44,14 +45,16 @@ def test_members_that_come_one_by_one_are_told_once(own_cluster: LocalCluster, c
         stage.pod(f"p{number}", cpu="10m", memory="1Mi", group="shop", workload="web")
         eventually(
             lambda: controller.metric("berth_placement_attempts_total", entry="group", result="waiting"),
-            accept=lambda attempts, wanted=number + 1: attempts >= wanted,
+            accept=float(number + 1).__le__,
             what="an attempt with the pod that came",
         )
     # Whoever looks at a pod or at the AppGroup sees why nothing is placed.
     stage.wait_event("shop", "WaitingForMembers", "of 200 pods")
     for name in ("p0", f"p{MEMBERS - 2}"):
         eventually(
-            lambda name=name: stage.condition(name).get("reason") == "WaitingForMembers", what=f"why {name} waits"
+            partial(stage.condition, name),
+            accept=lambda found: found.get("reason") == "WaitingForMembers",
+            what=f"why {name} waits",
         )
         stage.wait_event(name, "WaitingForMembers", "AppGroup shop")
     stage.pod("last", cpu="10m", memory="1Mi", group="shop", workload="db")

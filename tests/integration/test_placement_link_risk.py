@@ -51,7 +51,8 @@ def wanting(amount: str) -> list[dict[str, Any]]:
 
 def test_a_busy_link_takes_no_pod_that_needs_bandwidth(own_cluster: LocalCluster, tmp_path: Path) -> None:
     stage = Stage(own_cluster)
-    stage.nodes("n1", "n2", **{RESOURCE_BANDWIDTH: "1G"})
+    capacity: dict[str, Any] = {RESOURCE_BANDWIDTH: "1G"}
+    stage.nodes("n1", "n2", **capacity)
     report(stage, "n1", mean=700, deviation=600)
     report(stage, "n2", mean=700, deviation=600, age=900)  # the same, but of an agent that is gone
     settings = profile() | {"checkRiskNodeBandwidth": {}}

@@ -6,6 +6,7 @@ Left out: what the API server refuses (test_socketstatus_kind.py).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -102,7 +103,7 @@ def test_who_was_assigned_by_hand_stays_and_others_move(node: SocketStand) -> No
 def test_whose_assignments_they_are_is_not_known_without_managed_fields(node: SocketStand) -> None:
     node.place(["one-d", "two-d"])
     node.wait_assigned(["one-d"], ["two-d"])
-    metadata = {"metadata": {"managedFields": [{}]}}
+    metadata: dict[str, Any] = {"metadata": {"managedFields": [{}]}}
     node.stage.api.request("PATCH", node.path, metadata, content_type="application/merge-patch+json")
     node.edit("two-d", node.assigned()["one-d"])
     text = node.wait_condition("False", "Disturbed")

@@ -51,7 +51,7 @@ def add(node: SocketStand, *names: str) -> None:
     for name in names:
         node.stage.pod(name, labels={LABEL_INTERFERENCE_CLASS: name[-1].upper()})
         node.stage.wait_bound(name)
-        eventually(node.assigned, accept=lambda found, name=name: name in found, what=f"{name} assigned")
+        eventually(node.assigned, accept={name}.issubset, what=f"{name} assigned")
 
 
 def test_pods_come_and_go_and_both_are_of_one_mind(

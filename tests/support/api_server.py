@@ -34,7 +34,7 @@ class Answer:
     """What to send back."""
 
     status: int = 200
-    body: bytes | Any = b""
+    body: Any = b""
     """bytes, or what becomes JSON"""
     headers: dict[str, str] = field(default_factory=dict)
 

@@ -149,7 +149,7 @@ class Costs:
             what=f"weight sets {expected} in spec and status",
         )
 
-    def wait_zones(self, name: str, expected: CostTable) -> dict[str, Any]:
+    def wait_zones(self, name: str, expected: Stated) -> dict[str, Any]:
         """Wait until a weight set has exactly these zone costs."""
         return self.wait(lambda topology: table(topology, name) == expected, what=f"zone costs {expected} in {name}")
 

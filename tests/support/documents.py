@@ -43,6 +43,6 @@ def replaced(value: Any, path: Path, other: Any) -> Any:
     """A copy with another value at a path."""
     if not path:
         return other
-    copied = list(value) if isinstance(value, list) else dict(value)
+    copied: Any = list(value) if isinstance(value, list) else dict(value)
     copied[path[0]] = replaced(copied[path[0]], path[1:], other)
     return copied

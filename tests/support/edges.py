@@ -20,7 +20,7 @@ COSTS = NetworkCosts(
 )
 
 
-def group(*edges: tuple[str, str], limit: float = math.inf, bandwidth: float = 0.0) -> Group:
+def group(*edges: tuple[str, str], limit: float = math.inf, bandwidth: int = 0) -> Group:
     selectors = tuple(dict.fromkeys(name for edge in edges for name in edge))
     return Group(
         key=GroupKey("default", "shop"),

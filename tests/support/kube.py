@@ -67,7 +67,11 @@ async def running(*coroutines: Coroutine[Any, Any, Any]) -> AsyncIterator[list[a
 def followed(reflector: Reflector[Any]) -> Seen:
     """Everything that the reflector's handlers are told."""
     seen: Seen = []
-    reflector.add_handler(lambda old, new: seen.append((ChangeType.of(old, new), object_key((new or old).metadata))))
+
+    def note(old: Any, new: Any) -> None:
+        seen.append((ChangeType.of(old, new), object_key((new or old).metadata)))
+
+    reflector.add_handler(note)
     return seen
 
 

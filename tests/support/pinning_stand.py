@@ -152,8 +152,12 @@ class Stand:
 
     def condition(self, kind: str, status: str, text: str = "", *, timeout: float = PATIENCE) -> str:
         """Wait for a condition of the SocketStatus, with this text in its message, which is returned."""
+
+        def current() -> dict[str, Any]:
+            return next((item for item in self.status().get("conditions", []) if item["type"] == kind), {})
+
         found = eventually(
-            lambda: next((item for item in self.status().get("conditions", []) if item["type"] == kind), {}),
+            current,
             accept=lambda item: item.get("status") == status and text in item["message"],
             what=f"{kind}={status} with {text!r}",
             timeout=timeout,

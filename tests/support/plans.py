@@ -8,12 +8,12 @@ from typing import Any
 import yaml
 
 from berth.cli.plan.run import plan
-from berth.scheduling.simulation.inputs import Inputs, assemble
+from berth.scheduling.simulation.inputs import Forecast, Inputs, assemble
 from berth.scheduling.simulation.manifests import InputProblem, Source, read_documents
 from controllers.appgroup.forecast import forecast as appgroup_forecast
 from controllers.networktopology.forecast import forecast as topology_forecast
 
-FORECASTS = {"AppGroup": appgroup_forecast, "NetworkTopology": topology_forecast}
+FORECASTS: Mapping[str, Forecast] = {"AppGroup": appgroup_forecast, "NetworkTopology": topology_forecast}
 GROUP_LABEL = "appgroup.diktyo.x-k8s.io"
 Manifest = dict[str, Any]
 

@@ -79,8 +79,9 @@ def delayed(cluster: LocalCluster, name: str, milliseconds: int) -> Iterator[Non
     command = [*enter(node), sys.executable, "-I", str(delay.__file__), *words]
     # Marked, so that it ends with the cluster whatever becomes of the test.
     environment = {**os.environ, processes.MARK: str(cluster.layout.home)}
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, env=environment, text=True, **pipes) as delaying:
+    with subprocess.Popen(
+        command, env=environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    ) as delaying:
         try:
             assert delaying.stdout is not None
             assert delaying.stdout.readline().startswith("delaying")

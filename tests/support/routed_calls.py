@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,7 +78,7 @@ def _labels(place: int) -> dict[str, str]:
     return {label: value for label, value in zip((LABEL_ZONE, LABEL_REGION), PLACES[place], strict=True) if value}
 
 
-def _service(name: str, spec: dict[str, Any]) -> dict[str, Any]:
+def _service(name: str, spec: dict[str, Any]) -> Mapping[str, Any]:
     return {"metadata": {"name": name, "namespace": "default"}, "spec": {"selector": {"app": name}, **spec}}
 
 

@@ -41,8 +41,8 @@ def status(
     sockets: list[dict[str, Any]] = [{"socket": number, "cpuCount": count} for number, count in enumerate(cpus)]
     for each, count in zip(sockets, caches, strict=False):
         each["pinnedCaches"] = count
-    for each, count in zip(sockets, cores, strict=False):
-        each["coreCount"] = count
+    for each, known in zip(sockets, cores, strict=False):
+        each["coreCount"] = known
     why = [{"type": "Pinned", "status": "False", "reason": unpinned}] if unpinned else []
     return CustomObject.of(
         {

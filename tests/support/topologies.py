@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from berth.api.networktopology import API_VERSION, KIND, NetworkTopology
 from controllers.networktopology.places import NodePlace, Places
 from controllers.networktopology.sources.base import Measurement, Reading, SourceState
 
-Stated = dict[str, int | dict[str, Any]]
+Stated = Mapping[str, int | dict[str, Any]]
 """``{"a>b": 5}`` is the cost 5 from a to b; a dict instead of 5 gives all fields of the entry."""
 
 NO_SOURCE = Reading(SourceState.EMPTY, "UserDefined")

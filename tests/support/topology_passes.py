@@ -33,7 +33,7 @@ MEASURED_AT = "2026-01-31T12:00:00Z"
 
 def owned(*names: str, time: str = MEASURED_AT) -> list[dict[str, Any]]:
     """``metadata.managedFields`` of an object on which the controller has applied these weight sets."""
-    fields = {"f:spec": {"f:weights": {f"k:{json.dumps({'name': name})}": {} for name in names}}}
+    fields: dict[str, Any] = {"f:spec": {"f:weights": {f"k:{json.dumps({'name': name})}": {} for name in names}}}
     return [{"manager": FIELD_MANAGER, "operation": "Apply", "time": time, "fieldsV1": fields}]
 
 

@@ -59,7 +59,7 @@ def check_books(cache: Cache, groups: Iterable[GroupKey]) -> None:
         assert places._replicas == WorkloadPlaces(members)._replicas
         bandwidth.mark(key)
         for one in members:
-            record = state.record(one.uid)
-            assert one.node == (record.node_name if record is not None else ""), "a member is where its pod is not"
+            kept = state.record(one.uid)
+            assert one.node == (kept.node_name if kept is not None else ""), "a member is where its pod is not"
     bandwidth.refresh(cache.groups)
     assert cache.bandwidth().nodes == bandwidth.nodes
