@@ -27,7 +27,7 @@ class Battery(ScorePlugin):
     def score(self, cycle: CycleState, feasible: Bools) -> Floats:
         """100 or 0 per node."""
         cluster = cycle.cluster
-        return 100.0 * cluster.nodes.column(LABEL).among({"mains"}, cluster.size)
+        return 100.0 * cluster.nodes.column(LABEL).among({"mains"}, cluster.size).astype(float)
 
     def normalize_score(self, raw: Floats, feasible: Bools) -> Floats:
         """Raw values are percentages already."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.support import builders
 GOOD = {"topology": "try/net", "weights": ["Dijkstra", "UserDefined"]}
 
 
-def placed(network: dict[str, object], count: int = MEMBERS) -> list[Pod]:
+def placed(network: Mapping[str, object], count: int = MEMBERS) -> list[Pod]:
     pods = [builders.pod(f"p{number}", on="n1") for number in range(count)]
     for pod in pods:
         decision = {"v": 2, "node": "n1", "strategy": "berth", "cost": 1, "network": network}

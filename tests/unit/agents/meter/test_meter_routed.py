@@ -11,7 +11,7 @@ import socket
 import pytest
 from prometheus_client import REGISTRY
 
-from agents.router.balancer import Backend
+from agents.router.endpoints import Backend
 from berth.api.latency_exchange import hash_identity
 from berth.runtime.proxy.body import REMEMBERED_BYTES
 from berth.runtime.proxy.mark import MARK_HEADER

@@ -35,5 +35,5 @@ def test_without_a_policy_there_are_none() -> None:
 
 
 def test_a_status_as_the_controller_writes_it() -> None:
-    status = LatencyPolicyStatus(associations=(Association(user="u", node="n", last_seen_time="2026-11-23T12:00:00Z"),))  # type: ignore[arg-type]
+    status = LatencyPolicyStatus(associations=(Association(user="u", node="n", last_seen_time="2026-11-23T12:00:00Z"),))
     assert associations(policy(status.model_dump_json(by_alias=True, exclude_defaults=True).encode())) == {"u": "n"}

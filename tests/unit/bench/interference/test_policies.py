@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,8 @@ def test_all_pods_together_reach_the_optimum_of_the_published_workloads(name: st
 
 def test_a_figure_has_the_confidence_interval_of_its_mean() -> None:
     assert figure([1.0]) == Figure(1, 0)
-    assert figure([1, 3, 1, 3]) == Figure(2, pytest.approx(1.96 * (4 / 3) ** 0.5 / 2))
+    half: Any = pytest.approx(1.96 * (4 / 3) ** 0.5 / 2)
+    assert figure([1, 3, 1, 3]) == Figure(2, half)
 
 
 def test_what_is_missed_is_named() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bench.replicas.cluster import read_cluster
+from bench.replicas.cluster import Manifest, read_cluster
 from bench.replicas.evaluator import routing
 from bench.replicas.problems import GROUP, problem, waiting_pods
 from bench.replicas.rules import violations
@@ -94,7 +94,7 @@ def test_berth_plan_reads_them(seed: int) -> None:
 
 
 def test_pods_that_wait_have_the_names_that_a_plan_gives_them() -> None:
-    template = {"metadata": {}, "spec": {}}
+    template: Manifest = {"metadata": {}, "spec": {}}
     replicas = {"metadata": {"name": "db"}, "spec": {"replicas": 2, "template": template}}
     lone = {"kind": "Pod", "metadata": {"name": "lone"}, "spec": {}}
     bound = {"kind": "Pod", "metadata": {"name": "bound"}, "spec": {"nodeName": "n"}}

@@ -94,7 +94,7 @@ def test_nodes(spec: Manifest, expected: list[tuple[str, str]]) -> None:
 def test_taints(toleration: Manifest | None, expected: list[tuple[str, str]]) -> None:
     tainted = node("t", "a1-")
     tainted["spec"] = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
-    spec = {"tolerations": [toleration]} if toleration else {}
+    spec: dict[str, Any] = {"tolerations": [toleration]} if toleration else {}
     assert broken(tainted, pod("web", "t", **spec)) == expected
 
 

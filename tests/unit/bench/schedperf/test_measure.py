@@ -72,7 +72,7 @@ async def test_a_run_that_fails_leaves_nothing_behind(steps: list[str], monkeypa
     async def broken(*_: Any) -> None:
         raise LookupError("broken")
 
-    monkeypatch.setattr(measure.Executor, "run", broken)
+    monkeypatch.setattr("bench.schedperf.measure.Executor.run", broken)
     with pytest.raises(LookupError, match="broken"):
         await run()
     assert steps == ["started", "followed", "stopped"]

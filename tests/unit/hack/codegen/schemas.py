@@ -11,6 +11,7 @@ from hack.codegen.kinds import KindSpec
 
 def version(kind: KindSpec) -> dict[str, Any]:
     """The one version of a kind."""
+    only: dict[str, Any]
     [only] = crd(kind)["spec"]["versions"]
     return only
 

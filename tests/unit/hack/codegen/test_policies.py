@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from berth.api.appgroup import SortingAlgorithm
-from berth.api.rules import APPGROUP_RULES, APPGROUP_VARIABLES, NETWORKTOPOLOGY_RULES
+from berth.api.rules import APPGROUP_RULES, APPGROUP_VARIABLES, NETWORKTOPOLOGY_RULES, Rule
 from hack.codegen.files import ROOT
 from hack.codegen.policies import PATH, manifest, policies
 
@@ -34,8 +34,8 @@ def test_the_algorithms_are_the_models() -> None:
 
 
 @pytest.mark.parametrize("rule", [*APPGROUP_RULES, *NETWORKTOPOLOGY_RULES], ids=lambda rule: rule.expression)
-def test_messages_name_the_field_and_fit_into_a_line(rule: object) -> None:
-    _, message = rule  # type: ignore[misc]
+def test_messages_name_the_field_and_fit_into_a_line(rule: Rule) -> None:
+    _, message = rule
     assert message.startswith("'spec.")
     assert "\n" not in message
 

@@ -42,7 +42,7 @@ class Plane:
     def __init__(self, *, refuses: int = 0) -> None:
         metadata = {**POD, "resourceVersion": "1", "labels": {"berth.dev/interference-class": "B"}}
         spec = {"assignments": [{**POD, "socket": 1}]}
-        self.objects = {
+        self.objects: dict[str, Any] = {
             "pods": [{"metadata": metadata}],
             "socketstatuses": [{"metadata": {"name": "n1", "resourceVersion": "1", "generation": 7}, "spec": spec}],
             "workloadprofiles": [],

@@ -56,7 +56,7 @@ def running(found: PodState) -> PodState:
 
 
 def status(*pods: PodState, previous: SocketStatusStatus | None = None, now: datetime = NOW, **found: Any) -> Any:
-    given = {"generation": 3, "machine": MACHINE} | found
+    given: dict[str, Any] = {"generation": 3, "machine": MACHINE} | found
     round_found = given.pop("round", Round(pods=pods))
     return status_of(Found(round=round_found, **given), previous or SocketStatusStatus(), now)
 

@@ -77,7 +77,8 @@ def failure(number: int, *, wrapped: bool) -> Exception:
         except OSError as found:
             raise ICMPSocketError(str(found))  # noqa: B904 - icmplib does so
     except ICMPSocketError as found:
-        return found
+        told: Exception = found
+        return told
 
 
 @pytest.mark.parametrize("wrapped", [False, True], ids=["plain", "by icmplib"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from agents.node.probing.measurements import FEWEST_ROUNDS, LONGEST_WAIT, Measurements
@@ -26,7 +28,7 @@ def with_peers(**zones: str) -> Measurements:
     return measurements
 
 
-def add_settled(measurements: Measurements, time: float, **round_trips: int) -> None:
+def add_settled(measurements: Measurements, time: float, **round_trips: Any) -> None:
     """As many rounds as it takes until something is said."""
     for number in range(FEWEST_ROUNDS):
         assert measurements.add(measured(time + number / 100, **round_trips))
