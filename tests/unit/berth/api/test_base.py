@@ -14,7 +14,7 @@ from berth.api.networktopology import NetworkTopology, NetworkTopologyStatus
 from tests.support.kinds import app_group, workload
 
 UPSTREAM = sorted((Path(__file__).parents[3] / "data" / "upstream").glob("*.yaml"))
-MODELS = {"AppGroup": AppGroup, "NetworkTopology": NetworkTopology}
+MODELS: dict[str, Any] = {"AppGroup": AppGroup, "NetworkTopology": NetworkTopology}
 
 
 @pytest.mark.parametrize("path", UPSTREAM, ids=[path.stem for path in UPSTREAM])
@@ -85,8 +85,9 @@ def test_models_are_immutable_values() -> None:
     one, two = AppGroup.parse(raw), AppGroup.parse(raw)
     assert one.spec == two.spec
     assert hash(one.spec) == hash(two.spec)
+    spec: Any = one.spec
     with pytest.raises(ValidationError, match="frozen"):
-        one.spec.num_members = 3
+        spec.num_members = 3
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import re
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -100,7 +101,7 @@ def test_text_of_any_other_length_is_computed_with(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [1.5, None, True, [], Decimal(1)], ids=repr)
-def test_other_types_are_refused(value: object) -> None:
+def test_other_types_are_refused(value: Any) -> None:
     with pytest.raises(TypeError, match="a string or an int"):
         Quantity(value)
 
@@ -128,8 +129,9 @@ def test_equal_amounts_are_equal_and_one_key(left: str, right: str) -> None:
 def test_a_quantity_is_not_its_text() -> None:
     assert Quantity("1") != "1"
     assert repr(Quantity("1Gi")) == "Quantity('1Gi')"
+    mixed: list[Any] = [Quantity("1"), "2"]
     with pytest.raises(TypeError):
-        sorted([Quantity("1"), "2"])
+        sorted(mixed)
 
 
 @settings(deadline=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def answer(request: Request) -> Answer:
 
 
 async def names(
-    directory: Path, *needed: Resource[object], optional: tuple[Resource[object], ...] = ()
+    directory: Path, *needed: Resource[Any], optional: tuple[Resource[Any], ...] = ()
 ) -> dict[str, list[str]]:
     with api_server(answer) as server:
         found, _ = await list_cluster(

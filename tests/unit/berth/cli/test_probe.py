@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from agents.node.probing.icmp import Icmp
 from agents.node.probing.rounds import Target
 from agents.node.probing.window import Figures, Latency, Method
-from berth.cli import probe as module
 from berth.cli.agent import app
 from berth.cli.probe import fields, table, target
 from tests.support.probing import free_port, running_responder
@@ -92,7 +91,7 @@ def test_one_that_does_not_ends_with_3() -> None:
 
 def test_disturbed_rounds_are_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     rounds = iter([False, True, False])
-    monkeypatch.setattr(module.DisturbanceDetector, "disturbed", lambda *_: next(rounds))
+    monkeypatch.setattr("berth.cli.probe.DisturbanceDetector.disturbed", lambda *_: next(rounds))
     with running_responder() as peer:
         result = run(f"127.0.0.1:{peer.port}", "--rounds", "3")
     assert "1 of 3 rounds left out: this machine was too busy." in result.stdout

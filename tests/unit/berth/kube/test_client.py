@@ -19,7 +19,7 @@ from berth.kube.client import ApiClient, backoff
 from berth.kube.connection import load_connection
 from berth.kube.errors import ApiError
 from berth.kube.http_answer import TooLargeError
-from berth.kube.resources import CONFIGMAPS
+from berth.kube.resources import CONFIGMAPS, Resource
 from tests.support.api_server import Answer, Request, api_server, refusal
 from tests.support.http_server import http_server
 from tests.support.kube import until
@@ -96,7 +96,8 @@ async def test_an_odd_answer_to_a_creation_settles_nothing(odd: Answer) -> None:
 async def test_json_that_is_not_the_object_is_an_error_of_the_gateway(body: Any) -> None:
     with api_server(lambda _: Answer(200, body)) as server:
         async with ApiClient(server.connection()) as client:
-            for resource in (CONFIGMAPS, CONFIGMAPS.raw):
+            readings: list[Resource[Any]] = [CONFIGMAPS, CONFIGMAPS.raw]
+            for resource in readings:
                 with pytest.raises(ApiError, match="UnreadableAnswer") as caught:
                     await client.get(resource, "c", namespace="ns")
                 assert caught.value.status == 502

@@ -41,7 +41,7 @@ def containers(value: Any, kind: inspect.Type, at: Path = ()) -> list[Path]:
 
 
 def without(value: Any, path: Path) -> Any:
-    copied = list(value) if isinstance(value, list) else dict(value)
+    copied: Any = list(value) if isinstance(value, list) else dict(value)
     if len(path) == 1:
         del copied[path[0]]
     else:
@@ -54,7 +54,7 @@ def test_null_reads_as_absent_wherever_a_list_map_or_struct_may_be(data: st.Data
     info = inspect.type_info(kind)
     document = full(info)
     path = data.draw(st.sampled_from(containers(document, info)))
-    decoder = ObjectDecoder(kind)
+    decoder: ObjectDecoder[Any] = ObjectDecoder(kind)
     nulled = decoder.decode(msgspec.json.encode(replaced(document, path, None)))
     assert nulled == decoder.decode(msgspec.json.encode(without(document, path)))
 

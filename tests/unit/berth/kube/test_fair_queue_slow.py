@@ -27,7 +27,7 @@ class Loop:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(fair_queue.asyncio, "get_running_loop", lambda: Loop(clock))
+    monkeypatch.setattr("berth.kube.fair_queue.asyncio.get_running_loop", lambda: Loop(clock))
     return clock
 
 

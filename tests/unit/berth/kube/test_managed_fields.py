@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from berth.kube.managed_fields import owned_items
 
-OWNED = {"f:name": {}, "f:socket": {}}
+OWNED: dict[str, Any] = {"f:name": {}, "f:socket": {}}
 
 
 def entry(fields: object) -> dict[str, Any]:

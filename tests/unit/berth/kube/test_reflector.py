@@ -41,16 +41,12 @@ def line(kind: str, **metadata: Any) -> bytes:
 
 def followed(reflector: Reflector[Any]) -> Seen:
     seen: Seen = []
-    reflector.add_handler(
-        lambda old, new: seen.append(
-            (
-                ChangeType.of(old, new),
-                (new or old).metadata.name,
-                (new or old).metadata.uid,
-                (new or old).metadata.resource_version,
-            )
-        )
-    )
+
+    def note(old: Any, new: Any) -> None:
+        metadata = (new or old).metadata
+        seen.append((ChangeType.of(old, new), metadata.name, metadata.uid, metadata.resource_version))
+
+    reflector.add_handler(note)
     return seen
 
 

@@ -28,9 +28,11 @@ def line(kind: ChangeType, version: str, uid: str = "u1") -> bytes:
 
 def followed(reflector: Reflector[Any]) -> Seen:
     seen: Seen = []
-    reflector.add_handler(
-        lambda old, new: seen.append((ChangeType.of(old, new), (new or old).metadata.resource_version))
-    )
+
+    def note(old: Any, new: Any) -> None:
+        seen.append((ChangeType.of(old, new), (new or old).metadata.resource_version))
+
+    reflector.add_handler(note)
     return seen
 
 

@@ -36,7 +36,8 @@ def found(
 
 
 def short(edges: list[Arrival], *free: int) -> list[int]:
-    return short_on_arrival(edges, **PLACES, free=np.array(free), alive=ALIVE).astype(int).tolist()
+    found: list[int] = short_on_arrival(edges, **PLACES, free=np.array(free), alive=ALIVE).astype(int).tolist()
+    return found
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ class TestChangesOfServicesAndZones:
 
         class Key(GroupKey):
             @property
-            def namespace(self) -> str:  # type: ignore[override]
+            def namespace(self) -> str:
                 looked.append(self[0])
                 return self[0]
 

@@ -25,7 +25,7 @@ class TestReading:
                 kinds.workload("c"),
             )
         )
-        assert group.edges == (GroupEdge("a", "b", 10e6, 5.0), GroupEdge("b", "c", 0.0, math.inf))
+        assert group.edges == (GroupEdge("a", "b", 10_000_000, 5.0), GroupEdge("b", "c", 0, math.inf))
         assert group.selectors == ("a", "b", "c")
         assert (group.key, group.members, group.problem) == (("default", "shop"), 3, "")
         assert (group.uid, group.created) == ("group-default-shop", "2026-01-01T00:00:00Z")
@@ -76,7 +76,7 @@ class TestReading:
         entries = (kinds.workload("a", "b", "a", "gone", minBandwidth="fast"), kinds.workload("b"), kinds.workload("a"))
         group = read_group(group_object("shop", *entries, numMembers=1, topologySortingAlgorithm="Quick"))
         assert (group.problem, group.selectors, group.members) == ("", ("a", "b"), 2)
-        assert group.edges == (GroupEdge("a", "b", 0.0, math.inf),)
+        assert group.edges == (GroupEdge("a", "b", 0, math.inf),)
 
     @pytest.mark.parametrize(
         ("spec", "named"),

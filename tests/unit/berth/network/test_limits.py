@@ -93,7 +93,8 @@ def test_edges_of_all_routings_together() -> None:
     }
 
     def beyond(*edges: LimitedEdge) -> list[int]:
-        return nodes_beyond_limits(edges, **places).astype(int).tolist()
+        found: list[int] = nodes_beyond_limits(edges, **places).astype(int).tolist()
+        return found
 
     towards = LimitedEdge(5.0, Routing.SAME_ZONE, [0, 2])
     called = LimitedEdge(5.0, Routing.ALL, [], [2])

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.network import admitted
-from berth.network.groups import read_group
+from berth.network.groups import GroupKey, read_group
 from berth.network.members import GroupMembers
 from tests.support import builders
 from tests.support.placement import chain, group_object, member
+
+SHOP = GroupKey("default", "shop")
 
 
 class TestMembers:
@@ -18,8 +20,8 @@ class TestMembers:
         members = GroupMembers()
         members.update(member("one", "a"), node="n1")
         members.update(member("two", "a", namespace="other"), node="n2")
-        assert [pod.key for pod in members.of(("default", "shop"))] == ["default/one"]
-        assert [pod.key for pod in members.placed(("other", "shop"))] == ["other/two"]
+        assert [pod.key for pod in members.of(SHOP)] == ["default/one"]
+        assert [pod.key for pod in members.placed(GroupKey("other", "shop"))] == ["other/two"]
 
     def test_a_pod_without_labels_belongs_nowhere(self) -> None:
         members = GroupMembers()
@@ -28,25 +30,24 @@ class TestMembers:
 
     def test_waiting_and_assumed(self) -> None:
         members, pod = GroupMembers(), member("one", "a")
-        key = ("default", "shop")
-        assert members.update(pod, node="") == (key, True)
-        assert members.placed(key) == []
+        assert members.update(pod, node="") == (SHOP, True)
+        assert members.placed(SHOP) == []
         members.move(pod.metadata.uid, node="n1")
-        assert [m.node for m in members.placed(key)] == ["n1"]
+        assert [m.node for m in members.placed(SHOP)] == ["n1"]
         members.move(pod.metadata.uid, node="")
-        assert members.placed(key) == []
+        assert members.placed(SHOP) == []
         members.move("nobody", node="n1")
-        assert len(members.of(key)) == 1
+        assert len(members.of(SHOP)) == 1
 
     def test_of_forged_annotations_only_so_many_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Else every move of one pod would cost all plans the sum over as many as somebody cares to write."""
         monkeypatch.setattr(admitted, "MAX_KINDS", 3)
         members = GroupMembers()
         for number in (1, 2, 3, 4, 5, 2):
-            pod = member(f"p{number}-{len(members.of(('default', 'shop')))}", "a")
+            pod = member(f"p{number}-{len(members.of(SHOP))}", "a")
             pod.metadata.annotations["berth.dev/admitted-bandwidth"] = f'{{"b":{number}}}'
             members.update(pod, node="n1")
-        counted = [one.admitted for one in members.of(("default", "shop"))]
+        counted = [one.admitted for one in members.of(SHOP)]
         assert counted == [(("b", 1),), (("b", 2),), (("b", 3),), None, None, (("b", 2),)]
 
     def test_the_same_again_is_no_change(self) -> None:
@@ -59,7 +60,7 @@ class TestMembers:
         members = GroupMembers()
         members.update(member("one", "a"), node="n1")
         assert members.update(member("one", "a", group="bar"), node="n1") == (("default", "bar"), True)
-        assert members.of(("default", "shop")) == []
+        assert members.of(SHOP) == []
 
     def test_label_removed_or_pod_finished_leaves(self) -> None:
         members = GroupMembers()
@@ -67,7 +68,7 @@ class TestMembers:
         assert members.update(builders.pod("one"), node="n1") == (None, True)
         members.update(member("one", "a"), node="n1")
         members.update(member("one", "a", phase="Succeeded"), node="n1")
-        assert members.of(("default", "shop")) == []
+        assert members.of(SHOP) == []
 
     @pytest.mark.parametrize(
         ("workloads", "count", "complete"),
@@ -119,7 +120,7 @@ def test_any_history_equals_a_rebuilt_book(steps: list[tuple[str, tuple[str, str
     for name, (group, workload, node) in last.items():
         fresh.update(member(name, workload, group=group) if group else builders.pod(name), node=node)
     for group in ("g1", "g2"):
-        key = ("default", group)
+        key = GroupKey("default", group)
         assert sorted(book.of(key), key=str) == sorted(fresh.of(key), key=str)
         assert sorted(book.placed(key), key=str) == sorted(fresh.placed(key), key=str)
     for name in "uvwxyz":

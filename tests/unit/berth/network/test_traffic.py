@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -96,7 +97,7 @@ EDGES = [("web", "cart"), ("web", "db"), ("cart", "db"), ("db", "cart")]
     routing=st.fixed_dictionaries({name: st.sampled_from(list(ROUTINGS)) for name in ("web", "cart", "db")}),
 )
 def test_figures_are_those_of_an_evaluator_that_looks_at_pods(
-    nodes: dict[str, list[str]], routing: dict[str, Routing]
+    nodes: dict[str, Any], routing: dict[str, Routing]
 ) -> None:
     zones, regions = {("a1", "a2"): 7}, {("a", "b"): 40}
     cluster = read_cluster(
@@ -109,7 +110,7 @@ def test_figures_are_those_of_an_evaluator_that_looks_at_pods(
         ]
     )
     wanted = evaluate(cluster, replicas.GROUP)
-    both = {**zones, **{(b, a): cost for (a, b), cost in zones.items()}}
+    both: dict[tuple[str, str], float] = {**zones, **{(b, a): cost for (a, b), cost in zones.items()}}
     costs = NetworkCosts(zones=both, regions={("a", "b"): 40, ("b", "a"): 40})
     sites = Sites.of({name: Place(zone[:1], zone) for name, zone in ZONES.items()}, costs)
     placed = {name: Counter(found) for name, found in nodes.items()}

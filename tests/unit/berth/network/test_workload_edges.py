@@ -77,7 +77,7 @@ def test_limits(limit: float, node: str, over: int) -> None:
 def test_replicas_are_one_row_with_what_they_share() -> None:
     fronts = [member("front", node, number) for number, node in enumerate(("a1", "a2", "b1"))]
     backs = [member("back", node, number) for number, node in enumerate(("a1", "a1", "x1", ""))]
-    [row] = rows(group(("front", "back"), bandwidth=10e6, limit=6), *fronts, *backs)
+    [row] = rows(group(("front", "back"), bandwidth=10_000_000, limit=6), *fronts, *backs)
     assert (row["callers"], row["called"], row["pairs"]) == (3, 3, 9)
     assert (row["sameNode"], row["sameZone"], row["elsewhere"]) == (2, 2, 5)
     assert (row["lowestCost"], row["highestCost"], row["pairsOverLimit"]) == (0, 40, 5)
@@ -91,9 +91,9 @@ def test_dependencies_begin_with_those_above_their_limit() -> None:
         key=GroupKey("default", "shop"),
         selectors=("a", "b", "c", "d"),
         edges=(
-            GroupEdge("a", "b", 0.0, math.inf),
-            GroupEdge("a", "c", 0.0, 2.0),
-            GroupEdge("a", "d", 0.0, math.inf),
+            GroupEdge("a", "b", 0, math.inf),
+            GroupEdge("a", "c", 0, 2.0),
+            GroupEdge("a", "d", 0, math.inf),
         ),
     )
     found = rows(shop, member("a", "a1"), member("b", "x1"), member("c", "b1"))

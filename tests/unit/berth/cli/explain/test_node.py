@@ -52,7 +52,7 @@ def test_pairs_over_their_limit_are_those_that_call_each_other(service: dict[str
 def test_a_waiting_pod_is_judged_by_the_calls_that_a_service_lets_it_make() -> None:
     spec = {"selector": plans.labels("shop", "back"), "trafficDistribution": "PreferSameZone"}
     service = msgspec.convert({"metadata": {"name": "back", "namespace": "default"}, "spec": spec}, Service)
-    facts = {
+    facts: dict[str, Any] = {
         "waiting": [pod("front-1", "front")],
         "elsewhere": [placed("back-1", "back", on="n3"), placed("back-2", "back", on="n2")],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.support.node_explanations import explained, placed, pod
 LONG = "a-rather-long-workload-name"
 
 
-def page(width: int = 100, **facts: object) -> str:
+def page(width: int = 100, **facts: Any) -> str:
     return node_page(explained(**facts), width=width)
 
 

@@ -156,7 +156,8 @@ def test_where_costs_come_from_and_their_age(known: bool) -> None:
         "message": "ProbeReports of 3 nodes",
         "lastTransitionTime": "2026-11-22T11:00:00Z",
     }
-    found = document(**({"dataTime": "2026-11-22T11:59:00Z", "conditions": [condition]} if known else {}))
+    status: dict[str, Any] = {"dataTime": "2026-11-22T11:59:00Z", "conditions": [condition]} if known else {}
+    found = document(**status)
     assert found.get("dataAgeSeconds") == (60 if known else None)
     assert found.get("source") == (
         {"reason": "ProbeReportsRead", "message": "ProbeReports of 3 nodes"} if known else None

@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 
 from berth.api.latency_exchange import CONFIGMAP, CONFIGMAP_CA, CONFIGMAP_URL, SERVER_NAME
 from berth.kube.client import ApiClient
-from berth.runtime.measuring.calls import ReportServer, Server
+from berth.runtime.measuring.calls import ReportServer, SoughtServer
 from berth.runtime.measuring.published import PublishedServer
 from berth.runtime.measuring.reporter import Reporter
 from berth.runtime.measuring.reports import Reports
@@ -22,14 +22,14 @@ from tests.support.api_server import Answer, Request, api_server
 from tests.support.kube import running, until
 from tests.support.latency_controller import certificate_for, instructions, latency_controller
 
-Where = Callable[[ApiClient, str, Path], Server]
+Where = Callable[[ApiClient, str, Path], SoughtServer]
 
 
-def by_file(_client: ApiClient, url: str, directory: Path) -> Server:
+def by_file(_client: ApiClient, url: str, directory: Path) -> SoughtServer:
     return ReportServer(url.replace("127.0.0.1", "localhost"), directory / "token", directory / "ca.crt")
 
 
-def by_config_map(client: ApiClient, _url: str, directory: Path) -> Server:
+def by_config_map(client: ApiClient, _url: str, directory: Path) -> SoughtServer:
     return PublishedServer(client, "berth-system", directory / "token")
 
 

@@ -217,8 +217,11 @@ async def test_all_addresses_have_one_port_and_a_user_one_address(client: str) -
 
 
 async def test_a_port_that_is_taken_is_told() -> None:
+    async def handle(_: web.BaseRequest) -> web.StreamResponse:
+        return web.Response()
+
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        server = ProxyServer(lambda _: asyncio.sleep(0), host="127.0.0.1", port=taken.getsockname()[1])  # type: ignore[arg-type]
+        server = ProxyServer(handle, host="127.0.0.1", port=taken.getsockname()[1])
         with pytest.raises(ProxyPortError, match="is taken; choose another"):
             await server.start()
 
