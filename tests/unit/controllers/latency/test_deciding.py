@@ -64,7 +64,7 @@ class Room:
         if held:
             self.workloads.autoscaler_changed(None, autoscaler())
         policies = Policies()
-        spec = {"hardMaxLatency": 40, "users": {"mode": "PerUser", **users}}
+        spec: dict[str, Any] = {"hardMaxLatency": 40, "users": {"mode": "PerUser", **users}}
         assert policies.update(policy(**spec)) is None
         found = policies.get(KEY)
         assert found is not None

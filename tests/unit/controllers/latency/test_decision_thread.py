@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from functools import partial
 from time import thread_time
 
 import pytest
@@ -20,7 +21,7 @@ async def test_the_loop_goes_on_and_decisions_are_made_one_after_another() -> No
         made.append(number)
         return threading.get_ident()
 
-    tasks = [asyncio.create_task(thread.run(lambda number=number: decide(number))) for number in range(3)]
+    tasks = [asyncio.create_task(thread.run(partial(decide, number))) for number in range(3)]
     for _ in range(10):
         await asyncio.sleep(0)
     assert not made

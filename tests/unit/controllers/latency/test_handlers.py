@@ -26,14 +26,14 @@ class Noted(WorkQueue[str]):
     def __init__(self) -> None:
         super().__init__(lambda key: key.partition("/")[0])
         self.due: list[str] = []
-        self.known = 0
+        self.all_added = 0
 
     def add(self, key: str, *, delay: float = 0.0) -> None:
         assert delay > 0, "changes are gathered"
         self.due.append(key)
 
     def add_known(self, *, delay: float = 0.0) -> None:
-        self.known += 1
+        self.all_added += 1
 
 
 class Stand:
@@ -106,17 +106,17 @@ def renamed() -> Deployment:
 def test_what_is_due(change: Callable[[Handlers], Any], due: set[str]) -> None:
     stand = Stand()
     assert stand.after(change) == due
-    assert stand.queue.known == 0
+    assert stand.queue.all_added == 0
 
 
 def test_nodes_that_come_and_go_make_all_due_and_others_none() -> None:
     stand = Stand()
     stand.handlers.node_changed(None, NODE)
-    assert (stand.queue.known, stand.queue.due) == (1, [])
+    assert (stand.queue.all_added, stand.queue.due) == (1, [])
     stand.handlers.node_changed(NODE, NODE)
-    assert stand.queue.known == 1
+    assert stand.queue.all_added == 1
     stand.handlers.node_changed(NODE, None)
-    assert stand.queue.known == 2
+    assert stand.queue.all_added == 2
 
 
 def test_one_that_cannot_be_read_counts_for_nothing_until_it_can() -> None:

@@ -14,8 +14,10 @@ from controllers.networktopology.graph import CostGraph
 PLACES = [f"z{number:03}" for number in range(40)]
 PAIRS = st.tuples(st.sampled_from(PLACES), st.sampled_from(PLACES))
 LINKS = st.one_of(
-    st.dictionaries(PAIRS, st.integers(0, greatest), min_size=1, max_size=600)
-    for greatest in (2**10, 2**30 // len(PLACES), 2**40)
+    [
+        st.dictionaries(PAIRS, st.integers(0, greatest), min_size=1, max_size=600)
+        for greatest in (2**10, 2**30 // len(PLACES), 2**40)
+    ]
 )
 
 

@@ -17,14 +17,15 @@ from controllers.networktopology.graph import CostGraph, TooManyPlacesError
 NAMES = [f"z{number:04}" for number in range(1200)]
 PAIRS = st.tuples(st.sampled_from(NAMES[:40]), st.sampled_from(NAMES[:40]))
 LINKS = st.one_of(
-    st.dictionaries(PAIRS, st.integers(0, greatest), max_size=200) for greatest in (3, 2**10, 2**40, 2**61 // 41)
+    [st.dictionaries(PAIRS, st.integers(0, greatest), max_size=200) for greatest in (3, 2**10, 2**40, 2**61 // 41)]
 )
 
 
 def sparse(places: int, *, seed: int) -> CostGraph:
     """Some four links a place, so that paths have many of them, and some places are not reached."""
     draw = random.Random(seed)
-    return CostGraph({tuple(draw.sample(NAMES[:places], 2)): draw.randint(0, 10_000) for _ in range(4 * places)})
+    pairs = (draw.sample(NAMES[:places], 2) for _ in range(4 * places))
+    return CostGraph({(one, other): draw.randint(0, 10_000) for one, other in pairs})
 
 
 @given(links=LINKS, at_once=st.sampled_from([1, 7, 40]))

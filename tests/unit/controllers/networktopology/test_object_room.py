@@ -73,7 +73,7 @@ def test_sets_of_before_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_set_that_is_to_go_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measurements have ended: nobody would look again once it is gone."""
     stated = {"Dijkstra": OF_ZONES}
-    fields = {"f:spec": {"f:weights": {'k:{"name":"Dijkstra"}': {}, 'k:{"name":"NetperfCosts"}': {}}}}
+    fields: dict[str, Any] = {"f:spec": {"f:weights": {'k:{"name":"Dijkstra"}': {}, 'k:{"name":"NetperfCosts"}': {}}}}
     managed = [{"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}]
     empty = {**RAW, "metadata": {**RAW["metadata"], "managedFields": managed}}
     raw = {**empty, "spec": {**RAW["spec"], "weights": [*RAW["spec"]["weights"], *weight_sets(MEASURED)]}}

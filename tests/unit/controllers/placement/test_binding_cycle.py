@@ -9,7 +9,7 @@ import pytest
 from berth.kube.objects import Pod
 from controllers.placement.binder import BindOutcome, BindResult
 from controllers.placement.binding_cycle import CONFIRM_SECONDS
-from controllers.placement.claims import VolumeError
+from controllers.placement.claims import VolumeError, Written
 from tests.support.desk import Desk
 from tests.support.placement import Clock, chain, group_object, lone, member, zoned
 from tests.support.volumes import claim, storage_class, using, volume
@@ -167,7 +167,7 @@ class TestVolumes:
     async def test_bound_is_next(self, desk: Desk, problem: list[str]) -> None:
         assert problem == []
         assumed = desk.place(lone("p", cpu="1"))
-        await desk.controller.binding.wait_for_volumes(assumed, {})
+        await desk.controller.binding.wait_for_volumes(assumed, Written())
         assert desk.said.reasons == []
         assert desk.decide() == [assumed]
         assert waiting(desk) == []
@@ -175,7 +175,7 @@ class TestVolumes:
     async def test_failed_waits_again(self, desk: Desk, problem: list[str]) -> None:
         problem.append("no space")
         assumed = desk.place(lone("p", cpu="1"))
-        await desk.controller.binding.wait_for_volumes(assumed, {})
+        await desk.controller.binding.wait_for_volumes(assumed, Written())
         assert desk.said.reasons == ["VolumesNotBound"]
         assert desk.decide() == []
         assert waiting(desk) == ["p"]
@@ -184,7 +184,7 @@ class TestVolumes:
         problem.append("the pod was deleted")
         assumed = desk.place(lone("p", cpu="1"))
         desk.lose("pods", assumed.decision.pod)
-        await desk.controller.binding.wait_for_volumes(assumed, {})
+        await desk.controller.binding.wait_for_volumes(assumed, Written())
         assert desk.said.reasons == []
         assert waiting(desk) == []
 

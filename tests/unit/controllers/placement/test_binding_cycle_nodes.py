@@ -12,12 +12,12 @@ from controllers.placement.binder import BindOutcome, BindResult
 from tests.support import builders
 from tests.support.desk import Desk
 from tests.support.placement import chain, group_object, lone, member, zoned
-from tests.support.topologies import raw_topology, weight_set
+from tests.support.topologies import Stated, raw_topology, weight_set
 from tests.support.volumes import claim, storage_class, using, volume
 
 HOST = "kubernetes.io/hostname"
 WEB = {"app": "web"}
-LINKED = {"r1>r2": {"networkCost": 20, "bandwidthCapacity": "50M"}, "r2>r1": {"networkCost": 20}}
+LINKED: Stated = {"r1>r2": {"networkCost": 20, "bandwidthCapacity": "50M"}, "r2>r1": {"networkCost": 20}}
 
 
 def wants(kind: str, **labels: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ class Unreadable:
         self.told: asyncio.Future[BindResult] = asyncio.get_running_loop().create_future()
 
     async def bind(
-        self, pod: Pod, _node: str, *, decision: str, admitted: str, socket: str, deletion_cost: str
+        self, pod: Pod, node: str, *, decision: str, admitted: str, socket: str, deletion_cost: str
     ) -> BindResult:
         assert decision
         assert not admitted
@@ -93,7 +94,7 @@ async def test_a_large_application_keeps_no_other_namespace_waiting(
     order: list[str] = []
 
     class Recording(Unreadable):
-        async def bind(self, pod: Pod, node: str, **annotations: str) -> BindResult:
+        async def bind(self, pod: Pod, node: str, **annotations: Any) -> BindResult:
             order.append(pod.metadata.name)
             await asyncio.sleep(0)
             return await super().bind(pod, node, **annotations)
@@ -113,7 +114,7 @@ async def test_a_large_application_keeps_no_other_namespace_waiting(
 class Hanging(Unreadable):
     """A binder that gets no answer for the pods of namespaces whose name begins with ``hang``."""
 
-    async def bind(self, pod: Pod, node: str, **annotations: str) -> BindResult:
+    async def bind(self, pod: Pod, node: str, **annotations: Any) -> BindResult:
         if pod.metadata.namespace.startswith("hang"):
             await asyncio.Event().wait()
         return await super().bind(pod, node, **annotations)

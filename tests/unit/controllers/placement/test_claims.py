@@ -51,10 +51,12 @@ def volume(
 
 
 def claim(
-    name: str, *, cls: str = "local", version: int = 5, bound_to: str = "", **annotations: str
+    name: str, *, cls: str = "local", version: int = 5, bound_to: str = "", selected: str = "", **annotations: str
 ) -> PersistentVolumeClaim:
     if bound_to:
         annotations[BIND_COMPLETED] = "yes"
+    if selected:
+        annotations[SELECTED_NODE] = selected
     return msgspec.convert(
         {
             "metadata": {
@@ -116,9 +118,7 @@ class TestUnfinished:
             pytest.param(
                 [claim("c", bound_to="v1")], {}, "volume v1 of claim default/c is not known yet", id="no-volume"
             ),
-            pytest.param(
-                [claim("c", **{SELECTED_NODE: "n1"})], {}, "claim default/c is not bound yet", id="provisioning"
-            ),
+            pytest.param([claim("c", selected="n1")], {}, "claim default/c is not bound yet", id="provisioning"),
             pytest.param(
                 [claim("c", version=4)], {"default/c": 5}, "claim default/c is not bound yet", id="our-write-not-seen"
             ),
@@ -135,7 +135,7 @@ class TestUnfinished:
             pytest.param([claim("c", bound_to="v1"), FAR], {}, "which node n1 cannot reach", id="out-of-reach"),
             pytest.param([], {}, "claim default/c was deleted", id="gone"),
             pytest.param([going(claim("c", bound_to="v1")), NEAR], {}, "was deleted", id="going"),
-            pytest.param([claim("c", **{SELECTED_NODE: "n2"})], {}, "provisioned for node n2", id="other-node"),
+            pytest.param([claim("c", selected="n2")], {}, "provisioned for node n2", id="other-node"),
             pytest.param([claim("c", version=6)], {"default/c": 5}, "could not serve node n1", id="gave-up"),
         ],
     )
@@ -145,7 +145,7 @@ class TestUnfinished:
             unfinished(user("p", "c"), "n1", lab.cache.state, written=Written(claims=written))
 
     def test_one_failure_outweighs_waiting(self, lab: Lab) -> None:
-        know(lab, claim("a"), claim("b", **{SELECTED_NODE: "n3"}))
+        know(lab, claim("a"), claim("b", selected="n3"))
         with pytest.raises(VolumeError, match="provisioned for node n3"):
             unfinished(user("p", "a", "b"), "n1", lab.cache.state, written=Written())
 
@@ -155,7 +155,7 @@ class TestUnfinished:
     ) -> None:
         """As after an etcd restore, from which the claim comes as it was before the write."""
         written = Written(claims=dict(claims))
-        know(lab, claim("c", version=5, **{SELECTED_NODE: "n1"}))
+        know(lab, claim("c", version=5, selected="n1"))
         written.note_shown(user("p", "c"), "n1", lab.cache.state)
         know(lab, claim("c", version=4))
         with pytest.raises(VolumeError, match="could not serve node n1"):

@@ -99,7 +99,7 @@ class TestReroutedCalls:
 
     async def test_an_error_does_not_stop_placement(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rerouted(desk)
-        refresh, failed = desk.cache.bandwidth_allocations.refresh, []
+        refresh, failed = desk.cache.bandwidth_allocations.refresh, list[Any]()
 
         def odd(*arguments: Any, **options: Any) -> None:
             if not failed:

@@ -223,7 +223,7 @@ class Turns(RuleBasedStateMachine):
         members=st.sampled_from([1, 2, 6]),
     )
     def group(self, name: str, order: str, bandwidth: str | None, limit: int | None, members: int) -> None:
-        demand = {"minBandwidth": bandwidth} if bandwidth else {}
+        demand: dict[str, Any] = {"minBandwidth": bandwidth} if bandwidth else {}
         demand |= {"maxNetworkCost": limit} if limit else {}
         self.desk.see("appgroups", group_object(name, *chain(*order, **demand), numMembers=members))
 

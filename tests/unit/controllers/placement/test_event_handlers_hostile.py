@@ -44,7 +44,7 @@ def _pod(**spec: Any) -> dict[str, Any]:
     }
     body["status"]["phase"] = "Pending"
     body["spec"]["affinity"]["nodeAffinity"][REQUIRED] = None
-    unsupported = {"schedulingGroup": None, "resourceClaims": [], "schedulingGates": []}
+    unsupported: dict[str, Any] = {"schedulingGroup": None, "resourceClaims": [], "schedulingGates": []}
     body["spec"] |= {"schedulerName": SCHEDULER_NAME, "nodeName": "", "nodeSelector": {}, **unsupported, **spec}
     return dict(body)
 
@@ -77,6 +77,7 @@ def _other(resource: Resource[Any], **spec: Any) -> dict[str, Any]:
     return dict(body)
 
 
+OTHERS: tuple[Resource[Any], ...] = (resources.NODES, resources.NAMESPACES, *STORAGE)
 SHOWN: list[tuple[Resource[Any], dict[str, Any]]] = [
     (resources.PODS, _pod()),
     (resources.PODS, _pod(volumes=[])),
@@ -85,7 +86,7 @@ SHOWN: list[tuple[Resource[Any], dict[str, Any]]] = [
     (resources.APP_GROUPS, _group()),
     (resources.NETWORK_TOPOLOGIES, _topology()),
     (resources.SERVICES, _other(resources.SERVICES, selector={"app": "it"}, trafficDistribution="PreferClose")),
-    *((resource, _other(resource)) for resource in (resources.NODES, resources.NAMESPACES, *STORAGE)),
+    *((resource, _other(resource)) for resource in OTHERS),
 ]
 # The API server takes only quantities as amounts; a node with another one is left out.
 PATHS: list[list[Path]] = [

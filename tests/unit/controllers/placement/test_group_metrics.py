@@ -14,6 +14,7 @@ from prometheus_client import REGISTRY
 
 from berth.kube.objects import CustomObject, Pod, Service
 from berth.network.groups import GroupKey
+from berth.scheduling import group_summary
 from berth.scheduling.group_summary import GroupSummary
 from controllers.placement import group_metrics
 from controllers.placement.binder import BindOutcome, BindResult
@@ -27,7 +28,7 @@ from controllers.placement.metrics import (
 from tests.support.desk import Desk
 from tests.support.kube import running
 from tests.support.placement import Clock, chain, group_object, member, zoned
-from tests.support.topologies import raw_topology, weight_set
+from tests.support.topologies import Stated, raw_topology, weight_set
 
 NAMES = (
     "replicated_workloads",
@@ -170,7 +171,7 @@ def test_looks_leave_most_of_the_time_to_others(two_groups: Desk, monkeypatch: p
         slept.append(seconds)
 
     monkeypatch.setattr(group_metrics, "perf_counter", clock, raising=False)
-    monkeypatch.setattr(group_metrics.asyncio, "sleep", sleep)
+    monkeypatch.setattr("controllers.placement.group_metrics.asyncio.sleep", sleep)
 
     async def look(_: GroupKey) -> None:
         clock.advance(0.2)
@@ -201,7 +202,7 @@ async def test_figures_are_worked_out_beside_the_event_loop(desk: Desk, monkeypa
     """A group of 10,000 edges takes a third of a second."""
     slices(desk)
     threads: list[int] = []
-    judge = group_metrics.summarize
+    judge = group_summary.summarize
 
     def noted(*arguments: Any) -> GroupSummary:
         threads.append(threading.get_ident())
@@ -266,7 +267,7 @@ def test_a_node_that_comes_back_has_its_pods_again(desk: Desk, node: str) -> Non
 def test_a_node_that_is_farther_than_all_others_makes_calls_that_fail_dearer(desk: Desk) -> None:
     spec = {"selector": {"app": "db"}, "internalTrafficPolicy": "Local"}
     desk.see("services", msgspec.convert({"metadata": {"name": "db", "namespace": "default"}, "spec": spec}, Service))
-    stated = {f"{a}>{b}": 3000 if "z9" in (a, b) else 5 for a, b in permutations(("z1", "z2", "z9"), 2)}
+    stated: Stated = {f"{a}>{b}": 3000 if "z9" in (a, b) else 5 for a, b in permutations(("z1", "z2", "z9"), 2)}
     weights = raw_topology(weight_set("UserDefined", zones=stated), namespace="default")
     desk.see("networktopologies", CustomObject.of(weights))
     desk.pods(bound("web1", "web", "n1"), bound("db1", "db", "n2"))

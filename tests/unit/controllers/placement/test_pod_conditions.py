@@ -187,7 +187,7 @@ class Server:
     def __init__(self) -> None:
         self.written: list[str] = []
 
-    async def strategic_patch(self, _kind: object, name: str, _body: object, *, namespace: str, **_: object) -> bytes:
+    async def strategic_patch(self, _kind: object, name: str, body: Any, *, namespace: str, **_: object) -> bytes:
         if namespace.startswith("hang"):
             await asyncio.Event().wait()
         self.written.append(f"{namespace}/{name}")
@@ -225,7 +225,7 @@ class Holding(Server):
         self.may_answer = asyncio.Event()
         self.odd = odd
 
-    async def strategic_patch(self, _kind: object, name: str, body: Any, **_: object) -> bytes:
+    async def strategic_patch(self, _kind: object, name: str, body: Any, *, namespace: str, **_: object) -> bytes:
         if name == self.odd:
             raise ValueError("no text that can be sent")
         (condition,) = body["status"]["conditions"]

@@ -79,10 +79,14 @@ def test_profiles_make_nodes_due_with_pods_that_count_as_others_now(
 ) -> None:
     known: dict[str, float] = {}
     everybody = {*ALL, "empty"}
+
+    def all_due(*, delay: float) -> None:
+        known.update(dict.fromkeys(everybody, delay))
+
     queue: Any = SimpleNamespace(
         known=everybody,
         add=lambda node, *, delay: known.update({node: delay}),
-        add_known=lambda *, delay: known.update(dict.fromkeys(everybody, delay)),
+        add_known=all_due,
     )
     table = SocketTable()
     handlers = Handlers(

@@ -12,7 +12,7 @@ from controllers.socketstatus.ownership import movable
 
 
 def owned(manager: str, *uids: str, field: str = "f:socket", **fields: Any) -> dict[str, Any]:
-    keys = {f"k:{json.dumps({'uid': uid})}": {field: {}} for uid in uids}
+    keys: dict[str, Any] = {f"k:{json.dumps({'uid': uid})}": {field: {}} for uid in uids}
     return {"manager": manager, "fieldsV1": {"f:spec": {"f:assignments": keys}}, **fields}
 
 

@@ -50,7 +50,7 @@ class World:
         self.refusal = 0
         self.refused: dict[str, int] = {}
         self.stated = self.known = True
-        keys = {f"k:{json.dumps({'uid': f'uid-{name}'})}": {"f:socket": {}} for name in assigned}
+        keys: dict[str, Any] = {f"k:{json.dumps({'uid': f'uid-{name}'})}": {"f:socket": {}} for name in assigned}
         owner = {"manager": PLACEMENT_MANAGER, "fieldsV1": {"f:spec": {"f:assignments": keys}}}
         self.raw: dict[str, Any] | None = {
             "apiVersion": API_VERSION,
@@ -175,8 +175,8 @@ async def test_one_exchange_a_pass_and_the_next_a_moment_later() -> None:
     ],
 )
 async def test_pods_suffer_by_how_close_they_are(caches: dict[str, int], slowdown: str, places: list[int]) -> None:
-    owners = [[{"kind": "StatefulSet", "name": name, "uid": name, "controller": True}] for name in "ab"]
-    world = World(*(pod(owner[0]["name"], ownerReferences=owner) for owner in owners), assigned={"a": 0, "b": 0})
+    owners = {name: [{"kind": "StatefulSet", "name": name, "uid": name, "controller": True}] for name in "ab"}
+    world = World(*(pod(name, ownerReferences=owner) for name, owner in owners.items()), assigned={"a": 0, "b": 0})
     for name in "ab":
         slower = {"a": slowdown, "b": slowdown}
         world.profiles.update(workload_profile(name, "D", kind="StatefulSet", slowdowns=slower))
@@ -189,8 +189,10 @@ async def test_pods_suffer_by_how_close_they_are(caches: dict[str, int], slowdow
 
 async def test_profiles_that_change_meanwhile_count_for_the_next_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     mild = {"a": "1.0", "b": "1.0"}
-    owners = [[{"kind": "StatefulSet", "name": name, "uid": name, "controller": True}] for name in mild]
-    world = World(*(pod(owner[0]["name"], ownerReferences=owner) for owner in owners), assigned=dict.fromkeys(mild, 0))
+    owners = {name: [{"kind": "StatefulSet", "name": name, "uid": name, "controller": True}] for name in mild}
+    world = World(
+        *(pod(name, ownerReferences=owner) for name, owner in owners.items()), assigned=dict.fromkeys(mild, 0)
+    )
     for name in mild:
         world.profiles.update(workload_profile(name, "D", kind="StatefulSet", slowdowns=mild))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.networktopology.sources.base import Measurement, SourceState
+from controllers.networktopology.sources.base import Measurement, Percentile, SourceState
 from controllers.networktopology.sources.configmap import key_prefix, parse, parse_microseconds, split_key
 
 NODES = {"n1", "n2", "edge.example.com"}
@@ -85,7 +85,9 @@ def test_a_long_value_is_cut() -> None:
 
 
 @pytest.mark.parametrize(("percentile", "microseconds"), [("p50", 300), ("p90", 850), ("p99", 2000)])
-def test_the_percentile_that_is_asked_for_is_read_and_no_other_stands_in(percentile: str, microseconds: int) -> None:
+def test_the_percentile_that_is_asked_for_is_read_and_no_other_stands_in(
+    percentile: Percentile, microseconds: int
+) -> None:
     data = {key("n1", "n2", which): value for which, value in (("p50", "0.3"), ("p90", "0.85"), ("p99", "2"))}
     data |= {key("n2", "n1", which): "9" for which in ("p50", "p90", "p99") if which != percentile}
     reading = parse(data, name="c", nodes=NODES, percentile=percentile)

@@ -16,7 +16,8 @@ PLACES = places(n1="r/A", n2="r/A", n3="r/B", n4="r/B", n5="s/C")
 
 def of(*pairs: str, microseconds: int = 500) -> Coverage:
     """Of measurements given as ``n1>n2``."""
-    measurements = [Measurement(*pair.split(">"), microseconds) for pair in pairs]
+    ends = [pair.split(">") for pair in pairs]
+    measurements = [Measurement(origin, destination, microseconds) for origin, destination in ends]
     return coverage(measurements, pair_figures(measurements, PLACES.zone_of), PLACES)
 
 

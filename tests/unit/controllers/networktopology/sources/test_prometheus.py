@@ -11,9 +11,10 @@ from typing import Any, cast
 import pytest
 from prometheus_client import REGISTRY
 
+from berth.api.conditions import ConditionStatus
 from berth.kube.client import ApiClient
 from berth.runtime.component import ComponentContext
-from controllers.networktopology.sources import base
+from controllers.networktopology.sources import base, prometheus_answer
 from controllers.networktopology.sources import prometheus as subject
 from controllers.networktopology.sources.base import (
     DEFAULT_SETTINGS,
@@ -45,7 +46,7 @@ class World:
         self.told: list[TopologyKey] = []
         self.now = 1000.0
         self.jump = timedelta()
-        monkeypatch.setattr(subject.prometheus_http, "ask", self._answer)
+        monkeypatch.setattr("controllers.networktopology.sources.prometheus.prometheus_http.ask", self._answer)
         monkeypatch.setattr(subject, "POLL_SECONDS", 0.0)
         monkeypatch.setattr(subject, "time", self)
         self.source = Prometheus(
@@ -72,7 +73,7 @@ class World:
     async def read(self, *weights: dict[str, Any], name: str = "net") -> Reading:
         return await self.source.read(TopologyKey("shop", name), topology(*weights), PLACES)
 
-    def says(self, reading: Reading) -> tuple[bool | None, str, str]:
+    def says(self, reading: Reading) -> tuple[ConditionStatus | bool, str, str]:
         found = self.source.availability(reading, "until then costs come from UserDefined")
         return found.status, found.reason, found.message
 
@@ -202,7 +203,7 @@ def test_what_is_left_out_is_told(world: World) -> None:
 
 async def test_an_answer_is_worked_out_once_for_all_topologies(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    whole = subject.read_series
+    whole = prometheus_answer.read_series
     monkeypatch.setattr(subject, "read_series", lambda *given, **named: calls.append(1) or whole(*given, **named))
     await world.ask()
     await asyncio.gather(*(world.read(name=f"net-{number}") for number in range(5)))
