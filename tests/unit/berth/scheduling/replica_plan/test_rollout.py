@@ -151,7 +151,7 @@ def test_placed_pods_are_gone_through_once_for_all_deployments(monkeypatch: pyte
 def test_what_is_relabelled_while_it_is_bound_is_not_replaced_yet(before: dict[str, str]) -> None:
     """The books know it by the labels that it was assumed with until it is seen on its node."""
     lab = Lab([zoned("n0"), zoned("n1")])
-    shop = lab.group(group_object("shop", *kinds.workload("a"), kinds.workload("b")))
+    shop = lab.group(group_object("shop", kinds.workload("a"), kinds.workload("b")))
     bound, waiting, other = replica("a1", OLD, on="n0"), replica("a2", NEW), replica("a3", OLD)
     other.metadata.labels |= before
     lab.see(bound, waiting, other)
