@@ -9,11 +9,11 @@ import pytest
 
 from berth.kube.objects import Pod
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.candidates import CandidateFilter, as_of_now
+from berth.scheduling.candidates import CandidateFilter
+from berth.scheduling.decision import Failure
 from berth.scheduling.framework.framework import Framework
-from berth.scheduling.gang.application import Candidate
+from berth.scheduling.gang.application import Candidate, as_of_now
 from berth.scheduling.gang.budget import Budget
-from berth.scheduling.gang.failures import Failure
 from berth.scheduling.planning import JointPlan
 from tests.support import builders
 from tests.support.placement import Clock, Lab, chain, group_object, member, zoned
@@ -133,5 +133,5 @@ def test_nodes_that_come_or_change_meanwhile_are_left_out(
     assert names(now) == ["a0", "a1"]
     for one in now:
         assert len(one.mask) == cache.state.size
-        assert [cache.state.node_name(slot) for slot in one.mask.nonzero()[0]] == left
+        assert [cache.state.node_name(slot) for slot in one.mask.nonzero()[0].tolist()] == left
         assert all(len(cost) == cache.state.size for cost in one.costs.values())

@@ -11,7 +11,7 @@ from berth.kube.objects import Pod
 from berth.network.costs import NetworkCosts
 from berth.network.groups import Group
 from berth.scheduling.cache.cache import Cache
-from berth.scheduling.decision import Outcome
+from berth.scheduling.planning import Planning
 from tests.support.placement import member, zoned
 from tests.support.stage import Stage, shop
 
@@ -89,7 +89,7 @@ class TestLeftOver:
         planner = stage.cycle.planners["berth-scheduler"]
         place_group = planner.place_group
 
-        def odd(group: Group, pods: Sequence[Pod], costs: NetworkCosts, *, partial: bool, **more: Any) -> Outcome:
+        def odd(group: Group, pods: Sequence[Pod], costs: NetworkCosts, *, partial: bool, **more: Any) -> Planning:
             if partial:
                 raise RuntimeError("odd")
             return place_group(group, pods, costs, partial=partial, **more)
@@ -102,7 +102,7 @@ class TestLeftOver:
         assert stage.cache.state.pod_count == 1
 
 
-def test_attempts_that_only_wait_are_charged() -> None:
+def test_attempts_that_only_wait_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
     stage.clock.tick = 0.5
     stage.group(shop())
@@ -110,7 +110,7 @@ def test_attempts_that_only_wait_are_charged() -> None:
     entry = stage.queue.pop()
     assert entry is not None
     charged: list[float] = []
-    stage.queue.charge = lambda _, seconds: charged.append(seconds)  # type: ignore[method-assign]
+    monkeypatch.setattr(stage.queue, "charge", lambda _, seconds: charged.append(seconds))
     stage.cycle.schedule_one(entry)
     assert "WaitingForMembers" in stage.reasons()
     assert len(charged) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from berth.kube.objects import OwnerReference, Pod
-from berth.network.groups import Group
+from berth.network.groups import Group, GroupKey
 from berth.scheduling.configuration import Profile
 from berth.scheduling.decision import Outcome
 from berth.scheduling.framework.cycle_state import CycleState
@@ -29,7 +29,7 @@ def trio(cpu: str = "1", **arguments: Any) -> list[Pod]:
 
 
 def nothing_assumed(lab: Lab) -> bool:
-    return not lab.cache.state.pod_count and not lab.cache.members.placed(("default", "shop"))
+    return not lab.cache.state.pod_count and not lab.cache.members.placed(GroupKey("default", "shop"))
 
 
 class TestWhole:

@@ -38,7 +38,7 @@ CASES = [
 ]
 
 
-def attempt(case: Callable[[Work], hostile.Case], *, strategy: str, partial: bool) -> tuple[int, float, float]:
+def attempt(case: Callable[[Work], relations.Case], *, strategy: str, partial: bool) -> tuple[int, float, float]:
     """Pods placed, work of the attempt, and the longest turn of it."""
     work = Work()
     cache, group, pods = case(work)
@@ -52,7 +52,7 @@ def attempt(case: Callable[[Work], hostile.Case], *, strategy: str, partial: boo
 @pytest.mark.parametrize("partial", [False, True], ids=["all or nothing", "what fits"])
 @pytest.mark.parametrize("case", CASES)
 def test_others_have_their_turns_and_every_attempt_gets_somewhere(
-    case: Callable[[Work], hostile.Case], partial: bool, strategy: str, monkeypatch: pytest.MonkeyPatch
+    case: Callable[[Work], relations.Case], partial: bool, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budget, "TURN_SECONDS", TURN)
     placed, work, longest = attempt(case, strategy=strategy, partial=partial)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from berth.kube.objects import Pod
@@ -211,7 +213,7 @@ class TestPlansMadeAnew:
             lab.cache.update_storage(made)
         wanted = {0: ("2Gi", {}), 1: ("2Gi", {"tier": "y"}), 2: ("1Gi", {}), 3: ("2Gi", {"tier": "y"})}
         for number, (size, labels) in wanted.items():
-            selector = {"selector": {"matchLabels": labels}} if labels else {}
+            selector: dict[str, Any] = {"selector": {"matchLabels": labels}} if labels else {}
             lab.cache.update_storage(claim(f"c-{number}", size, storageClassName="local", **selector))
         shop = lab.group(group_object("shop", *chain("a", "b")))
         pods = [member(f"{'aabb'[n]}-{n}", "aabb"[n], cpu="1", spec=using(f"c-{n}")) for n in range(4)]

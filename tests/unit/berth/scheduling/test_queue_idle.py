@@ -131,6 +131,7 @@ def test_the_time_that_it_takes_is_bounded(bench: Bench, turns: int) -> None:
     bench.queue.move_all_to_active()
     assert bench.queue.pop() is None
     due = bench.queue.next_due()
+    assert due is not None
     assert due == pytest.approx(min(again, bench.clock.now + INITIAL_BACKOFF))
     bench.clock.now = due
     assert bench.fail() == "b"

@@ -53,7 +53,7 @@ def made(what: str, number: int, name: str, driver: str) -> Any:
     if what == "claim":
         return claim(f"c{number}", bound_to=f"v{number}" if name == "a" else "")
     if what == "volume":
-        reserved = {"for_claim": f"c{number}"} if name != "c" else {}
+        reserved: dict[str, Any] = {"for_claim": f"c{number}"} if name != "c" else {}
         return volume(f"v{number}", driver=driver, csi={"driver": driver, "volumeHandle": f"h{name}"}, **reserved)
     if what == "attachment":
         return attachment(f"v{number}", name, driver=driver)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -100,12 +101,13 @@ def test_a_table_is_good_until_pods_or_namespaces_change() -> None:
     term = {"topologyKey": HOST, "labelSelector": {}, "namespaceSelector": selector}
     terms = cache.state.info(make_pod("w0", 0, {"podAffinity": {REQUIRED: [term]}})).template.terms_of("affinity")
     found: list[list[int]] = []
-    for change in (
+    changes: list[Callable[[], object]] = [
         lambda: None,
         lambda: cache.update_namespace(Namespace(metadata=ObjectMeta(name="a", labels={"k": "1"}))),
         lambda: placed(cache, 1, "a", {}),
         lambda: cache.delete_namespace(Namespace(metadata=ObjectMeta(name="a"))),
-    ):
+    ]
+    for change in changes:
         change()
         cache.state.pods._looked_at = 100
         found.append(count_selected(terms, cache.state).tolist()[:2])

@@ -83,7 +83,7 @@ class CountedLabel(str):
 
 def test_a_pod_of_many_labels_takes_work_for_each_of_them_and_not_for_each_pair() -> None:
     """A running pod of 20,000 labels, which anybody may create, held everything up for ten seconds."""
-    labels = {CountedLabel(f"l{number}"): "v" for number in range(1000)}
+    labels: dict[str, str] = {CountedLabel(f"l{number}"): "v" for number in range(1000)}
     template = TEMPLATES.template(pod("p", labels=labels))
     index = PodIndex()
     count(index, pod("q"))  # without it the whole namespace is dropped at once

@@ -332,8 +332,8 @@ def test_what_was_kept_is_what_a_new_table_says(events: list[Any]) -> None:
             table.leave(pod.metadata.uid)
             pods.pop(pod.metadata.uid, None)
         fresh = ServiceTable()
-        for item in pods.values():
-            fresh.join(item)
+        for there in pods.values():
+            fresh.join(there)
         for item in services.values():
             fresh.update(item)
         if asked:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,11 +29,13 @@ def used(state: ClusterState, name: str) -> int:
 
 class TestResources:
     def test_names_that_only_pods_have_add_none(self, state: ClusterState) -> None:
-        state.update_pod(pod("odd", on="n1", **{f"example.com/r{n}": 1 for n in range(1500)}))
+        requests: dict[str, Any] = {f"example.com/r{n}": 1 for n in range(1500)}
+        state.update_pod(pod("odd", on="n1", **requests))
         assert tuple(state.resources) == FIXED_RESOURCES
 
     def test_what_a_node_gets_later_is_charged_with_the_pods_that_are_there(self, state: ClusterState) -> None:
-        state.update_pod(pod("p", on="n1", cpu="1", **{GPU: 2}))
+        requests: dict[str, Any] = {GPU: 2}
+        state.update_pod(pod("p", on="n1", cpu="1", **requests))
         state.update_node(node("n1", extra={GPU: 8}))
         assert used(state, GPU) == 2
         assert used(state, "cpu") == 1000
@@ -47,7 +51,8 @@ class TestResources:
     @pytest.mark.parametrize("deleted", [True, False])
     def test_many_are_freed(self, state: ClusterState, deleted: bool) -> None:
         many = {f"example.com/r{n}": 1 for n in range(UNUSED_RESOURCES + 1)}
-        state.update_pod(pod("p", on="n1", cpu="1", **{GPU: 2, "example.com/r0": 1}))
+        requests: dict[str, Any] = {GPU: 2, "example.com/r0": 1}
+        state.update_pod(pod("p", on="n1", cpu="1", **requests))
         state.update_node(node("n2", extra=many))
         state.update_node(node("n1", extra={GPU: 8}))
         version = state.static_version
@@ -64,7 +69,7 @@ class TestResources:
     def test_books_are_those_of_the_pods(self, changes: list[tuple[int, set[int]]]) -> None:
         state = ClusterState()
         for number in range(3):
-            requests = {f"example.com/r{n}": n + 1 for n in range(number, 41, 3)}
+            requests: dict[str, Any] = {f"example.com/r{n}": n + 1 for n in range(number, 41, 3)}
             state.update_pod(pod(f"p{number}", on=f"n{number}", cpu="1", **requests))
         for number, names in changes:
             state.update_node(node(f"n{number}", extra={f"example.com/r{n}": 100 for n in names}))

@@ -32,7 +32,7 @@ def matching(*requirements: dict[str, Any]) -> dict[str, Any]:
 
 
 APP = {"labelSelector": {"matchLabels": {"app": "x"}}}
-ALL = {"namespaceSelector": {}}
+ALL: dict[str, Any] = {"namespaceSelector": {}}
 MANY = [f"n{number}" for number in range(17)]
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from berth.api.labels import WEIGHTS_ALLOCATED
 from berth.api.networktopology import NetworkTopology
 from berth.kube.custom_object import encoded
-from berth.kube.objects import CustomObject
+from berth.kube.objects import CustomObject, ObjectMeta
 from berth.network.costs import NO_COSTS
 from berth.scheduling.cache.topologies import TopologyTable
 from berth.scheduling.configuration import Profile, TopologyReference
-from tests.support import builders, kinds
+from tests.support import kinds
 
 
 @pytest.fixture
@@ -102,12 +102,12 @@ def test_a_new_measurement_of_the_same_costs_wakes_nobody(table: TopologyTable) 
 @pytest.mark.parametrize(
     ("again", "readings"),
     [
-        pytest.param(builders.ObjectMeta(name="net", namespace="default", labels={"a": "b"}), 1, id="label"),
-        pytest.param(builders.ObjectMeta(name="other", namespace="default"), 2, id="another"),
+        pytest.param(ObjectMeta(name="net", namespace="default", labels={"a": "b"}), 1, id="label"),
+        pytest.param(ObjectMeta(name="other", namespace="default"), 2, id="another"),
     ],
 )
 def test_one_whose_content_is_the_same_is_not_read_again(
-    table: TopologyTable, again: builders.ObjectMeta, readings: int, monkeypatch: pytest.MonkeyPatch
+    table: TopologyTable, again: ObjectMeta, readings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
     parse = NetworkTopology.parse
@@ -224,7 +224,7 @@ class Unlisted(dict[Any, Any]):
     def __iter__(self) -> Any:
         raise AssertionError("all tenants are looked at")
 
-    keys = values = items = __iter__  # type: ignore[assignment]
+    keys = values = items = __iter__
 
 
 def test_the_choice_looks_at_no_other_namespace() -> None:

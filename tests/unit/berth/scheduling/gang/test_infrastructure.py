@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,7 +71,8 @@ class TestSettings:
         ],
     )
     def test_a_bad_one_is_ignored_and_reported(self, name: str, value: str, remedy: str) -> None:
-        settings = read_settings(annotated("edge-7", **{name: value}))
+        stated: dict[str, Any] = {name: value}
+        settings = read_settings(annotated("edge-7", **stated))
         assert (settings.prices, settings.max_units, settings.threshold) == ({}, {}, None)
         (problem,) = settings.problems
         assert problem.startswith(f"node edge-7: annotation berth.dev/{name.replace('_', '-')}={value!r} is ignored")

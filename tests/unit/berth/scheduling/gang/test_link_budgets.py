@@ -58,8 +58,10 @@ def test_links_between_segments_are_those_inside_a_zone() -> None:
 
 ANYWHERE = st.builds(Place, *(st.sampled_from([*names, ""]) for names in (("r1", "r2"), ("z1", "z2"), ("s1", "s2"))))
 ANY_PAIR = st.one_of(
-    st.builds(PlacePair.of, st.just(key), st.sampled_from(names), st.sampled_from(names))
-    for key, names in ((LABEL_REGION, ("r1", "r2")), (LABEL_ZONE, ("z1", "z2")), (LABEL_SEGMENT, ("s1", "s2")))
+    [
+        st.builds(PlacePair.of, st.just(key), st.sampled_from(names), st.sampled_from(names))
+        for key, names in ((LABEL_REGION, ("r1", "r2")), (LABEL_ZONE, ("z1", "z2")), (LABEL_SEGMENT, ("s1", "s2")))
+    ]
 )
 
 

@@ -110,7 +110,7 @@ SEATS = st.lists(
 def test_seats_are_those_that_cost_least_with_the_price_of_moves(
     there: list[tuple[Workload, int, int | None]], capacities: tuple[int, ...]
 ) -> None:
-    pods, sizes, now = ([each[at] for each in there] for at in range(3))
+    pods, sizes, now = ([each[0] for each in there], [each[1] for each in there], [each[2] for each in there])
 
     def toll(places: Sequence[int]) -> float:
         groups = [[pod for pod, at in zip(pods, places, strict=True) if at == place] for place in range(3)]
@@ -121,7 +121,7 @@ def test_seats_are_those_that_cost_least_with_the_price_of_moves(
         taken = [sum(size for size, at in zip(sizes, places, strict=True) if at == place) for place in range(3)]
         return all(each <= capacity for each, capacity in zip(taken, capacities, strict=True))
 
-    found = choice(D).seats(pods, sizes, capacities, now)  # type: ignore[arg-type]
+    found = choice(D).seats(pods, sizes, capacities, now)
     ways = [way for way in product(range(3), repeat=len(pods)) if fits(way)]
     if found is None:
         assert not ways

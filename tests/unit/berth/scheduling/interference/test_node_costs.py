@@ -40,7 +40,8 @@ def harm_of(of: Kind) -> object:
 def added(judge: NodeCosts, newcomer: Resident, *kinds: Kind) -> list[float]:
     ids = np.arange(len(kinds), dtype=np.int32)
     every = np.ones(len(kinds), dtype=np.bool_)
-    return judge.added(newcomer, ids, kinds, every, every).tolist()
+    found: list[float] = judge.added(newcomer, ids, kinds, every, every).tolist()
+    return found
 
 
 @given(PODS, st.sampled_from([A, B, C, D]))

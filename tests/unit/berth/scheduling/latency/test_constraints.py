@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from berth.api.latencypolicy import Exploration, NodeState, NodeStatus
@@ -88,7 +90,7 @@ def test_the_farthest_pod_goes_first_and_no_two_share_a_node() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"ready": False}, {"held": True}])
-def test_pods_that_are_held_or_not_ready_stay(fields: dict[str, bool]) -> None:
+def test_pods_that_are_held_or_not_ready_stay(fields: dict[str, Any]) -> None:
     given = situation(FAR, NEAR)
     view = given.view._replace(pods=(Pod("p", "far")._replace(**fields),))
     assert find(given._replace(view=view)) is None

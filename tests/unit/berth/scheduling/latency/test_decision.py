@@ -16,7 +16,7 @@ from berth.scheduling.latency.knowledge import observe
 from berth.scheduling.latency.situation import Create, Evict, Pod, Reason, Steer, View
 from tests.support.latency import METER, NOW, PROBE, World, again, later, measured, policy, status_of
 
-S1 = dict(zip("abcdefgh", (70, 100, 120, 150, 35, 36, 15, 21), strict=True))
+S1: dict[str, float] = dict(zip("abcdefgh", (70, 100, 120, 150, 35, 36, 15, 21), strict=True))
 LIMITS = {"hard": 40, "soft": 30}
 MINIMUM = {"objective": "Minimum"}
 

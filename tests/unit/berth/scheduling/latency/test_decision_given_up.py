@@ -136,9 +136,9 @@ def test_a_move_says_which_pod_has_come() -> None:
 def test_of_moves_that_end_at_once_as_many_pods_go_as_are_not_needed(
     unready: tuple[str, ...], evicted: list[str]
 ) -> None:
-    made = (move("a", "d", "new-d", Outcome.EVICTING), move("b", "e", "new-e", Outcome.EVICTING))
+    begun = (move("a", "d", "new-d", Outcome.EVICTING), move("b", "e", "new-e", Outcome.EVICTING))
     known_then = {"ready_time": later(0), "expected_microseconds": 20_000}
-    made = tuple(each.model_copy(update=known_then) for each in made)
+    made = tuple(each.model_copy(update=known_then) for each in begun)
     places = {"on-a": "a", "on-b": "b", "on-c": "c", "new-d": "d", "new-e": "e"}
     pods, nodes = tuple(Pod(name, node, name not in unready) for name, node in places.items()), (*NODES, "e")
     view = View(pods, 3, nodes, nodes)

@@ -7,7 +7,7 @@ import pytest
 from berth.scheduling.latency import moves
 from tests.support.latency import World, policy
 
-FAR = {"a": 100, "b": 20, "c": 60}
+FAR: dict[str, float] = {"a": 100, "b": 20, "c": 60}
 
 
 @pytest.mark.parametrize("off", [{"dry_run": True}, {"max_per_hour": 0}])

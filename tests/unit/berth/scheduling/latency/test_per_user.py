@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -23,7 +24,7 @@ def view(*places: str) -> View:
 
 
 def settle(
-    rows: list[list[float]], *places: str, spec: LatencyPolicySpec = SPEC, restarts: bool = False
+    rows: Sequence[Sequence[float]], *places: str, spec: LatencyPolicySpec = SPEC, restarts: bool = False
 ) -> tuple[LatencyPolicyStatus, list[str], list[str], int]:
     """Carry out what is decided until nothing is; the status, places, pods created, and most pods at once."""
     status, there, created, most = LatencyPolicyStatus(), view(*places), [], 0
@@ -135,7 +136,7 @@ ONE = policy(hard=40, users={"mode": "PerUser", "maxReplicas": 1})
 
 
 def sized(
-    rows: list[list[float]], there: View, seconds: float = 0, since: float | None = None, **users: int
+    rows: Sequence[Sequence[float]], there: View, seconds: float = 0, since: float | None = None, **users: int
 ) -> Decision:
     """What follows when fewer have been enough since then."""
     spec = policy(hard=25, users={"mode": "PerUser", **users})

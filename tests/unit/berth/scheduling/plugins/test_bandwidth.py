@@ -9,6 +9,7 @@ import pytest
 
 from berth.api.labels import LABEL_WORKLOAD
 from berth.kube.objects import Service
+from berth.network.groups import GroupKey
 from berth.scheduling.configuration import Link, Profile
 from berth.scheduling.decision import Outcome
 from berth.scheduling.framework.framework import Framework
@@ -31,7 +32,7 @@ class TestBandwidth:
         return lab
 
     def shop(self, lab: Lab) -> Any:
-        return lab.cache.groups["default", "shop"]
+        return lab.cache.groups[GroupKey("default", "shop")]
 
     def test_exact_fit(self) -> None:
         lab = Lab(

@@ -124,7 +124,7 @@ def test_points_fall_from_no_harm_to_that_of_a_pod_1_3_times_slower() -> None:
     found = lab("n1", "n2")
     plugin = InterferenceLeastSlowdown()
     cycle, result = found.planner._judge(classed("p", "D"), None, found.costs)
-    raw = result.mask * 0.0
+    raw = result.mask.astype(float)
     for harm_there, points in ((0.0, 100.0), (WORST / 2, 50.0), (WORST, 0.0), (9.0, 0.0)):
         raw[:] = harm_there
         assert plugin.normalize_score(raw, result.mask).tolist() == [pytest.approx(points)] * 2

@@ -44,7 +44,7 @@ def reasons(outcome: Outcome) -> dict[str, int]:
     ],
 )
 def test_a_request_beside_calls(request_: str, nodes: set[str]) -> None:
-    small, took = lab(), set()
+    small, took = lab(), set[str]()
     for name in ("n1", "n2", "n3"):
         pod = lone("new", spec={"nodeSelector": {"kubernetes.io/hostname": name}}, **link(request_))
         took.update(where(small.place_alone(pod)).values())

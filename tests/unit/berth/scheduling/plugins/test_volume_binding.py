@@ -8,6 +8,7 @@ import pytest
 
 from berth.kube.objects import OwnerReference
 from berth.scheduling.cache import ClusterState
+from berth.scheduling.cache.volumes import StorageObject
 from berth.scheduling.framework.cycle_state import CycleState
 from berth.scheduling.plugins.volume_binding import (
     REASON_AFFINITY,
@@ -24,7 +25,7 @@ from tests.support.volumes import NOW, capacity, claim, storage_class, store, tr
 STATIC = storage_class(provisioner="kubernetes.io/no-provisioner")
 
 
-def zones(*objects: object) -> ClusterState:
+def zones(*objects: StorageObject) -> ClusterState:
     """Nodes a and b in zones of their own name, c without zone, and these storage objects."""
     nodes = [node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"}), node("c")]
     return store(cluster(nodes), *objects)
@@ -66,7 +67,7 @@ def zones(*objects: object) -> ClusterState:
         pytest.param([storage_class(), claim("data", selected="gone")], "", id="selected-node-is-gone"),
     ],
 )
-def test_where_a_claim_can_be_served(objects: list[object], names: str) -> None:
+def test_where_a_claim_can_be_served(objects: list[StorageObject], names: str) -> None:
     assert passing(VolumeBinding(), pod("new", spec=using("data")), zones(*objects)) == set(names)
 
 
@@ -80,7 +81,7 @@ def test_where_a_claim_can_be_served(objects: list[object], names: str) -> None:
         pytest.param([storage_class(), claim("data", volumeName="v")], UNBOUND_IMMEDIATE, id="binding-not-complete"),
     ],
 )
-def test_pods_that_have_to_wait(objects: list[object], message: str) -> None:
+def test_pods_that_have_to_wait(objects: list[StorageObject], message: str) -> None:
     state = zones(*objects)
     info = state.info(pod("new", spec=using("data")))
     assert VolumeBinding().pre_filter(CycleState(info, state)) == message

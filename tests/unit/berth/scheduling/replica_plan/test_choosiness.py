@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from berth.kube.objects import Pod
@@ -10,7 +12,7 @@ from berth.scheduling.replica_plan.choosiness import EASY, Choosing
 from tests.support.placement import member, zoned
 from tests.support.volumes import claim, storage_class, store, using, volume
 
-LOCAL = {"storageClassName": "local"}
+LOCAL: dict[str, Any] = {"storageClassName": "local"}
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ from berth.scheduling.replicas.rule import Spread
 HOST, ZONE = np.arange(4), np.array([0, 0, 1, 1])
 
 
-def spread(domain: np.ndarray, *, skew: int = 1, subjects: tuple[int, ...] = (0,), **options: object) -> Spread:
-    given: dict[str, object] = {"hard": True, "selects": list(subjects), **options}
+def spread(domain: np.ndarray, *, skew: int = 1, subjects: tuple[int, ...] = (0,), **options: Any) -> Spread:
+    given: dict[str, Any] = {"hard": True, "selects": list(subjects), **options}
     return Spread(domain=domain, subjects=list(subjects), max_skew=skew, **given)
 
 

@@ -47,7 +47,8 @@ def owners(pods: list[Pod], gone: str = "", kind: TermKind = "preferred_affinity
     entry = state.pods.term(kind, term)
     assert entry is not None
     records = [record for pod in pods if pod.metadata.name == gone and (record := state.record(pod.metadata.uid))]
-    return PlacedPods(state, records).owners(kind, entry).tolist()
+    found: list[int] = PlacedPods(state, records).owners(kind, entry).tolist()
+    return found
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ class TestLater:
     def test_a_rollout_counts_both_templates_as_one_workload(self) -> None:
         small = lab("z1", "z1", "z1", "z1")
         shop = small.group(group_object("shop", *chain("a", "b")))
-        apart = {"topologySpreadConstraints": [builders.spread(HOST, {WORKLOAD: "a"})]}
+        apart: dict[str, Any] = {"topologySpreadConstraints": [builders.spread(HOST, {WORKLOAD: "a"})]}
         old, new = replicas("a", 2, **apart), replicas("a", 2, first=2, cpu="600m", **apart)
         outcome = small.place(shop, *old, *new, *replicas("b", 2))
         assert outcome.complete
@@ -140,7 +140,7 @@ class TestLater:
     def test_pods_are_assumed_in_an_order_that_hard_spread_allows(self) -> None:
         small = lab("z1", "z2", "z3", "z1", "z2", "z3")
         shop = small.group(group_object("shop", *chain("a", "b")))
-        even = {"topologySpreadConstraints": [builders.spread(ZONE, {WORKLOAD: "a"})]}
+        even: dict[str, Any] = {"topologySpreadConstraints": [builders.spread(ZONE, {WORKLOAD: "a"})]}
         outcome = small.place(shop, *replicas("a", 6, **even), *replicas("b", 1))
         assert outcome.complete
         assert strategies(outcome) == {REPLICAS}
@@ -148,7 +148,7 @@ class TestLater:
     def test_pods_wait_for_those_that_they_must_be_near(self) -> None:
         small = lab("z1", "z2", "z3")
         shop = small.group(group_object("shop", *chain("a", "b")))
-        near = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        near: dict[str, Any] = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
             builders.pod_term(HOST, {WORKLOAD: "b"})]}}}  # fmt: skip
         outcome = small.place(shop, *replicas("a", 2, **near), *replicas("b", 2))
         assert outcome.complete
@@ -231,7 +231,7 @@ class TestWhatDoesNotFit:
 
     def test_one_pod_that_fits_nowhere_is_told_why(self) -> None:
         small = lab("z1", "z1", cpu="1")
-        apart = {"topologySpreadConstraints": [builders.spread("rack", {WORKLOAD: "a"})]}
+        apart: dict[str, Any] = {"topologySpreadConstraints": [builders.spread("rack", {WORKLOAD: "a"})]}
         outcome = small.place(small.group(group_object("shop", *chain("a", "b"))), *replicas("a", 1, **apart))
         (failure,) = outcome.failures
         assert "topology spread constraints" in failure.message
@@ -292,7 +292,7 @@ class Shape(NamedTuple):
     """The replicas of one workload."""
 
     workload: str
-    count: int
+    size: int
     rule: str
     key: str
     target: str
@@ -311,14 +311,14 @@ class Shape(NamedTuple):
             one = builders.pod_term(self.key, labels)
             spec = {"affinity": {self.rule: {"requiredDuringSchedulingIgnoredDuringExecution": [one]}}}
         ports = [("" if self.key == HOST else "10.0.0.1", "TCP", 8080)] if self.rule == "port" else []
-        names = [f"{self.workload}{wave}-{number}" for number in range(self.count)]
+        names = [f"{self.workload}{wave}-{number}" for number in range(self.size)]
         return [member(name, self.workload, cpu=self.cpu, spec=spec, host_ports=ports) for name in names]
 
 
 SHAPE = st.builds(
     Shape,
     workload=st.sampled_from("abc"),
-    count=st.integers(1, 4),
+    size=st.integers(1, 4),
     rule=st.sampled_from(
         [
             "",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -87,9 +89,10 @@ def waiting(*counts: int, costs: dict[str, np.ndarray] | None = None, mask: np.n
 
 def more_than_calls(pods: list[Alike], *rules: Rule) -> float:
     """What a node that must be survived is worth beyond what calls can cost."""
+    cases: list[tuple[list[Alike], Sequence[Rule]]] = [([], []), (pods, rules)]
     pair = [
         objective_prices(shop(SpreadLevel.NODE), 1.0, np.zeros((1, 1)), SpreadLevel.SOFT, *more).survive_node
-        for more in (([], []), (pods, rules))
+        for more in cases
     ]
     return pair[1] - pair[0]
 

@@ -116,7 +116,8 @@ def test_pods_whose_calls_do_not_use_the_link_stay(late: Callable[..., Outcome])
 
 def test_of_a_node_with_all_endpoints_callers_give_back_what_others_have_taken(late: Callable[..., Outcome]) -> None:
     """Without some of the endpoints callers would call the rest, and the node carry as much."""
-    stage = lab(**{RESOURCE_BANDWIDTH: str(REPLICAS * CALL)})
+    budget: dict[str, Any] = {RESOURCE_BANDWIDTH: str(REPLICAS * CALL)}
+    stage = lab(**budget)
     outcome = late(stage, shop(stage, "a", "b"), waiting("a", "b"), others_take(2 * CALL))
     assert counts(outcome) == {"a": 2, "b": REPLICAS}
     assert stage.cache.bandwidth().nodes["n3"] == REPLICAS * CALL

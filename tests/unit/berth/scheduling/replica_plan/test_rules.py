@@ -104,7 +104,7 @@ def test_terms_of_placed_pods_count_towards_those_they_select(kind: str, weight:
 def test_required_affinity_terms_of_a_pod_select_together() -> None:
     small = lab()
     both = {REQUIRED: [builders.pod_term(ZONE, {"app": "b"}), builders.pod_term(HOST, {"tier": "x"})]}
-    near = {"affinity": {"podAffinity": both}}
+    near: dict[str, Any] = {"affinity": {"podAffinity": both}}
     small.see(member("on a node with one of the keys", "b", labels=B | {"tier": "x"}, on="n3"))
     found = own(small, a(**near), b(), member("bx", "b", labels=B | {"tier": "x"}))
     assert [(type(rule), list(rule.subjects), list(rule.selects)) for rule in found] == [(Affinity, [0], [2])] * 2

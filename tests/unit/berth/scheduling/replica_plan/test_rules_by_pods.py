@@ -104,7 +104,7 @@ def test_soft_rules_change_as_the_objective_does(
     lab = Lab([msgspec.convert(item, Node) for item in NODES])
     state, pods = lab.cache.state, [known(item) for item in waiting]
     lab.see(*map(known, placed), *pods)
-    gone = [state.record(item["metadata"]["name"]) for item, leaves in zip(placed, leaving, strict=True) if leaves]
+    gone = [state._records[item["metadata"]["name"]] for item, leaves in zip(placed, leaving, strict=True) if leaves]
     everywhere = FilterResult(mask=state.alive.copy(), nodes=state.size)
     infrastructure = lab.planner.view.current(lab.costs, lab.cache.bandwidth())
     sets = finish(
@@ -139,7 +139,7 @@ def test_soft_rules_change_as_the_objective_does(
     assert one[0] - other[0] == pytest.approx(one[1] - other[1])
 
 
-def _templates(state: ClusterState, gone: list[PodRecord | None]) -> list[PodTemplateInfo]:
+def _templates(state: ClusterState, gone: list[PodRecord]) -> list[PodTemplateInfo]:
     """Those of placed pods that stay."""
     there = [pod for name in NAMES for pod in state.pods_on(name)]
     return [pod.template for pod in there if pod not in gone]

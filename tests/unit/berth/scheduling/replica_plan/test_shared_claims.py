@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,13 +86,15 @@ class TestClaimsOfVolumesThatAreThere:
         state = ClusterState()
         for number, area in enumerate("aabb"):
             state.update_node(zoned(f"n{number}", labels={"zone": f"n{number}", "area": area}))
-        fields = {"storageClassName": "local"}
+        fields: dict[str, Any] = {"storageClassName": "local"}
         store(state, storage_class("local", provisioner="kubernetes.io/no-provisioner"))
         store(state, claim("one", **fields), claim("two", **fields), claim("large", "2Gi", **fields))
         for number, what in enumerate(volumes):
             place, *more = what.split()
             term = {"matchExpressions": [{"key": "area", "operator": "In", "values": [place]}]}
-            affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}} if place in "ab" else {}
+            affinity: dict[str, Any] = (
+                {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}} if place in "ab" else {}
+            )
             made = volume(
                 f"v{number}",
                 "2Gi" if more == ["large"] else "1Gi",

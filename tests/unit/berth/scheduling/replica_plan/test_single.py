@@ -15,7 +15,7 @@ from berth.kube.objects import Pod, Service
 from berth.network.costs import NetworkCosts
 from berth.network.groups import Group
 from berth.scheduling.configuration import Profile
-from berth.scheduling.decision import ALONE, Scale
+from berth.scheduling.decision import ALONE, Alternative, Decision, Scale
 from berth.scheduling.framework.framework import FilterResult
 from berth.scheduling.gang.application import Candidate
 from berth.scheduling.gang.budget import finish
@@ -73,6 +73,11 @@ def cost_of(lab: Lab, callers: list[str], callees: list[str], node: str) -> floa
 def service(workload: str, **spec: Any) -> Service:
     body = {"metadata": {"name": workload, "namespace": "default"}, "spec": {"selector": {WORKLOAD: workload}, **spec}}
     return msgspec.convert(body, Service)
+
+
+def nodes_of(decision: Decision) -> list[Decision | Alternative]:
+    """The node that was chosen, and the next best ones."""
+    return [decision, *decision.runner_ups]
 
 
 class TestCostsOverThreeOrdersOfMagnitude:
@@ -150,7 +155,8 @@ class TestObjective:
         )
         assert question is not None
         changes = one_more(question.problem).values()
-        return np.sum([np.zeros(state.size), *changes], axis=0)
+        total: np.ndarray = np.sum([np.zeros(state.size), *changes], axis=0)
+        return total
 
     @pytest.mark.parametrize(
         ("prefer", "spread"),
@@ -189,7 +195,7 @@ class TestObjective:
         shop = lab.group(group_object("shop", *chain("a", "b")))
         lab.see(member("a-old", "a", on="n0", cpu="100m"))
         (decision,) = lab.place_alone(member("new", "a", cpu="100m"), shop).decisions
-        found = {item.node: item.terms.get("survival", 0.0) for item in (decision, *decision.runner_ups)}
+        found = {item.node: item.terms.get("survival", 0.0) for item in nodes_of(decision)}
         assert found == {"n0": 6.0, "n1": 0.0, "n2": 0.0, "n3": 0.0}
 
     def test_what_must_be_survived_is_priced_as_in_the_joint_plan(self) -> None:
@@ -203,7 +209,7 @@ class TestObjective:
         pod = member("new", "a", cpu="100m")
         expected = self.everything(lab, shop, pod)
         (decision,) = lab.place_alone(pod, shop).decisions
-        found = {item.node: item.value - item.terms.get("scores", 0.0) for item in (decision, *decision.runner_ups)}
+        found = {item.node: item.value - item.terms.get("scores", 0.0) for item in nodes_of(decision)}
         assert found == pytest.approx({node: expected[slot] for node, slot in lab.cache.state.node_index.items()})
         assert found["n0"] > 1000
 
@@ -278,7 +284,7 @@ class TestObjective:
 
 def test_a_replica_is_drawn_to_no_pod_that_has_one_near_already() -> None:
     """Three pods would be near replicas of `a`, and are near the first."""
-    near = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100}]}}
+    near: dict[str, Any] = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100}]}}
     near["podAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0]["podAffinityTerm"] = builders.pod_term(
         "kubernetes.io/hostname", {WORKLOAD: "a"}
     )
@@ -308,7 +314,7 @@ class TestScores:
         shop = lab.group(group_object("shop", *chain("a", "b")))
         lab.see(*(member(f"old{n}", "a", on="n1", cpu="1m") for n in range(replicas)))
         decision = lab.place_alone(member("new", "a", cpu="500m"), shop).decisions[0]
-        found = {each.node: each.terms["scores"] for each in (decision, *decision.runner_ups)}
+        found = {each.node: each.terms["scores"] for each in nodes_of(decision)}
         assert 0 < found["n0"] == pytest.approx(self.empty() / (replicas + 1))
 
     @staticmethod

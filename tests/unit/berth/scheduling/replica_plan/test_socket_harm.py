@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -69,7 +70,7 @@ def by_node(outcome: Outcome, letters: str) -> list[str]:
 def sharing(found: Lab, letters: str, monkeypatch: pytest.MonkeyPatch) -> list[Sharing | None]:
     """What each plan was told of pods on sockets."""
     told: list[Sharing | None] = []
-    original = asking.sharing_of
+    original = socket_harm.sharing_of
 
     def heard(*arguments: Any) -> Any:
         answer = original(*arguments)
@@ -99,7 +100,7 @@ def test_network_cost_and_harm_are_weighed_against_each_other() -> None:
 
 def test_decisions_tell_what_their_pods_do_to_each_other() -> None:
     found = lab(1, spread="none")
-    decisions: list[Decision] = placed(found, "DD", "01").decisions
+    decisions: Sequence[Decision] = placed(found, "DD", "01").decisions
     harm = found.cache.state.socket_choice.costs().cost(found.cache.state.sockets.kind_of("n0"))
     assert sum(each.terms["interference"] for each in decisions) == pytest.approx(10 * harm)
     assert all(each.value == pytest.approx(sum(each.terms.values())) for each in decisions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,8 @@ def test_a_small_cluster_is_looked_at_as_a_whole() -> None:
 @pytest.mark.parametrize("which", ["placed", "leaving"])
 def test_nodes_with_placed_replicas_are_columns(which: str) -> None:
     problem = boutique(nodes=cluster(5000, 16))
-    placed = [replace(workload, **{which: {4321: 1}}) for workload in problem.workloads]
+    there: dict[str, Any] = {which: {4321: 1}}
+    placed = [replace(workload, **there) for workload in problem.workloads]
     assert 4321 in first(replace(problem, workloads=placed)).tolist()
 
 

@@ -74,7 +74,7 @@ def test_only_some_of_very_many_are_compared_with_all_others() -> None:
 def test_places_with_room_once_each_and_no_more_than_wanted(seed: int, count: int, most: int, some: bool) -> None:
     rng = np.random.default_rng(seed)
     room = rng.choice([0.0, 0.3, 2.0], count)
-    placed = rng.integers(0, 2, count) * float(some)
+    placed = rng.integers(0, 2, count).astype(float) * some
     chosen = in_order(at_random(count, seed), room, placed, most)
     assert len(chosen) == len(set(chosen)) == min(most, np.count_nonzero(room))
     assert room[chosen].all()

@@ -10,7 +10,7 @@ import pytest
 
 from berth.network.routing import Routing
 from berth.scheduling.replicas.model import Model
-from berth.scheduling.replicas.problem import Edge, PodSet, Prices, Problem, ProblemError, Workload
+from berth.scheduling.replicas.problem import Edge, PodSet, Prices, Problem, ProblemError, Rule, Workload
 from berth.scheduling.replicas.rule import AntiAffinity, Spread
 from tests.support.counts import COST, HOST, ZONE, nodes, problem
 
@@ -152,11 +152,12 @@ def test_a_plain_target_has_no_penalty_and_a_limit_nothing_else(routing: Routing
     else:
         assert limit is not None
         beyond = limit.spread_cost if routing is Routing.ALL else limit.near_cost
+        assert beyond is not None
         assert np.array_equal(beyond, COST > 5)
 
 
 def test_rules_that_no_plan_can_break_are_left_out() -> None:
-    rules = [
+    rules: list[Rule] = [
         AntiAffinity(domain=HOST, subjects=[0], selects=[0]),
         AntiAffinity(domain=HOST, subjects=[1], selects=[1]),
         Spread(domain=ZONE, subjects=[0], selects=[0], max_skew=1, hard=False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ SEEDS = 20
 """Generated problems that are solved by brute force."""
 
 
-def near(one: int, other: int, domain: np.ndarray = HOST, **fields: object) -> Affinity:
+def near(one: int, other: int, domain: np.ndarray = HOST, **fields: Any) -> Affinity:
     return Affinity(domain=domain, subjects=[one], selects=[other], **fields)
 
 

@@ -32,7 +32,8 @@ def least_cost_inside_a_zone(replicas: int, cpu: int, lowest: float, nodes: int 
     `lowest` is a cost that is known to be beaten.
     """
     need = [BOUTIQUE[name][0] for name in NAMES]
-    free, homes = [cpu] * nodes, [(-1, -1)] * len(NAMES)
+    free = [cpu] * nodes
+    homes: list[tuple[int, ...]] = [(-1, -1)] * len(NAMES)
     callers = [[min(edge) for edge in EDGES if max(edge) == number] for number in range(len(NAMES))]
 
     def place(number: int, cost: float, used: int) -> None:

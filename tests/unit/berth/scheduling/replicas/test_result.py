@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.replicas_core.judge import Judge
 from bench.replicas_core.small import small_problem
-from berth.scheduling.replicas.problem import Edge
+from berth.scheduling.replicas.problem import Edge, Rule
 from berth.scheduling.replicas.result import result_of, terms_of
 from berth.scheduling.replicas.rule import AntiAffinity, Spread
 from berth.scheduling.replicas.search.draft import Draft
@@ -87,7 +87,7 @@ def test_survival_counts_what_is_placed(homes: list[int], node: bool, zone: bool
 
 
 def test_a_limit_that_is_broken_is_no_cost_and_rules_keep_their_number() -> None:
-    rules = [
+    rules: list[Rule] = [
         Spread(domain=ZONE, subjects=[1], selects=[1], max_skew=9, hard=False),
         AntiAffinity(domain=HOST, subjects=[0], selects=[0], weight=40),
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,15 +14,15 @@ ONE = np.eye(8, dtype=np.int64)[0]
 REPLICAS = [0, 1, 3, 4]
 
 
-def anti(subject: int, *selects: int, **fields: object) -> AntiAffinity:
+def anti(subject: int, *selects: int, **fields: Any) -> AntiAffinity:
     return AntiAffinity(domain=HOST, subjects=[subject], selects=selects, **fields)
 
 
-def near(subject: int, *selects: int, **fields: object) -> Affinity:
+def near(subject: int, *selects: int, **fields: Any) -> Affinity:
     return Affinity(domain=HOST, subjects=[subject], selects=selects, **fields)
 
 
-def spread(subject: int, *selects: int, skew: int, **fields: object) -> Spread:
+def spread(subject: int, *selects: int, skew: int, **fields: Any) -> Spread:
     return Spread(domain=ZONE, subjects=[subject], selects=selects, max_skew=skew, **fields)
 
 

@@ -106,11 +106,12 @@ def test_measurements_of_a_configmap_count() -> None:
 def _calls(monkeypatch: pytest.MonkeyPatch, target: Any, name: str, work: Callable[[], object]) -> int:
     """How often a function, or a property's getter, is called during some work."""
     original, count = vars(target)[name], 0
+    whole: Any = original.fget if isinstance(original, property) else original
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         nonlocal count
         count += 1
-        return (original.fget if isinstance(original, property) else original)(*args, **kwargs)
+        return whole(*args, **kwargs)
 
     with monkeypatch.context() as patch:
         patch.setattr(target, name, property(counted) if isinstance(original, property) else counted)

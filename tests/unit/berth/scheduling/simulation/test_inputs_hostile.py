@@ -13,12 +13,8 @@ from berth.kube.resources import CONFIGMAPS
 from berth.scheduling.simulation.inputs import READ, assemble
 from berth.scheduling.simulation.manifests import Source, read_documents
 from berth.scheduling.simulation.workloads import WORKLOAD_KINDS
-from controllers.appgroup.forecast import forecast as appgroup_forecast
-from controllers.networktopology.forecast import forecast as topology_forecast
 from tests.support import plans
 from tests.support.documents import HOSTILE, Path, full, paths, replaced
-
-FORECASTS = {"AppGroup": appgroup_forecast, "NetworkTopology": topology_forecast}
 
 
 def _manifests() -> list[dict[str, Any]]:
@@ -26,7 +22,7 @@ def _manifests() -> list[dict[str, Any]]:
     group, network = plans.appgroup("shop", {"web": ["db"], "db": []}), plans.topology({("z1", "z2"): 5})
     found = [group, network]
     for resource in (*READ, CONFIGMAPS):
-        if resource.kind in FORECASTS:
+        if resource.kind in plans.FORECASTS:
             continue
         body = full(inspect.type_info(resource.type))
         body["metadata"]["name"] = "it"
@@ -54,7 +50,7 @@ def test_a_field_that_makes_no_sense_is_read_or_named(which: int, data: st.DataO
     path = data.draw(st.sampled_from(PATHS[which]))
     odd = replaced(MANIFESTS[which], path, data.draw(st.sampled_from(HOSTILE)))
     documents, broken = read_documents([Source("odd", json.dumps(odd)), Source("good", plans.text(plans.pod("other")))])
-    inputs, problems = assemble(documents, now="2026-01-01T00:00:00Z", forecasts=FORECASTS)
+    inputs, problems = assemble(documents, now="2026-01-01T00:00:00Z", forecasts=plans.FORECASTS)
     assert "other" in [pod.metadata.name for pod in inputs.of("Pod")]
     assert not [problem for problem in (*broken, *problems) if problem.source != "odd"]
     assert all(f": {odd['kind']} " in str(problem) for problem in (*broken, *problems))

@@ -233,7 +233,7 @@ class Searched(str):
 
     searches = 0
 
-    def __contains__(self, part: str) -> bool:
+    def __contains__(self, part: Any) -> bool:
         self.searches += 1
         return super().__contains__(part)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.replicas_core.judge import Judge
+from bench.replicas_core.judge import Judge, State
 from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
 from berth.scheduling.replicas.problem import Rule
@@ -21,7 +22,7 @@ from tests.support.counts import ZONE, books_of, problem, seeds_of, with_rules
 STATES = 12
 
 
-def states_of(replicas: list[int], size: int, rng: np.random.Generator) -> tuple[dict[int, np.ndarray], list]:
+def states_of(replicas: list[int], size: int, rng: np.random.Generator) -> tuple[dict[int, np.ndarray], list[State]]:
     """Counts of all pod sets, float64[K] but for one, which is float64[P, K], and the same pod by pod."""
     varying = int(rng.integers(len(replicas)))
     homes = [tuple(sorted(rng.integers(0, size, count).tolist())) for count in replicas]
@@ -41,7 +42,7 @@ NAMES = {AntiAffinity: "anti-affinity", Affinity: "affinity", Spread: "spread"}
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_rules_cost_what_they_cost_pod_by_pod(kind: type[Rule], required: bool, data: st.DataObject) -> None:
-    seed = data.draw(st.sampled_from(seeds_of(kind, required=required)))
+    seed = data.draw(st.sampled_from(seeds_of(cast(Any, kind), required=required)))
     asked = with_rules(seed, kind, required=required)
     model, rng = books_of(asked).model, np.random.default_rng(seed)
     counts, states = states_of(model.replicas, model.size, rng)

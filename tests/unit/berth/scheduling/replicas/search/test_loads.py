@@ -44,7 +44,9 @@ def test_workload_by_workload_what_is_taken_adds_up_to_what_the_judge_counts() -
             continue
         counts = {row: options.counts[row][chosen[w]] for w in chosen for row in options.rows[w]}
         state = [
-            tuple(np.repeat(np.arange(asked.nodes.size), counts.get(row, np.zeros(asked.nodes.size)).astype(int)))
+            tuple(
+                np.repeat(np.arange(asked.nodes.size), counts.get(row, np.zeros(asked.nodes.size)).astype(int)).tolist()
+            )
             for row in range(len(asked.pod_sets))
         ]
         expected = Judge(asked).usage(state, asked.edges)

@@ -18,7 +18,7 @@ from berth.scheduling.replicas.search.patterns import WIDEST, Pattern, patterns
 from tests.support.counts import books_of, nodes, problem
 
 
-def found(*replicas: int, limit: int = 6, columns: Sequence[int] | None = None, **fields: object) -> list[Pattern]:
+def found(*replicas: int, limit: int = 6, columns: Sequence[int] | None = None, **fields: Any) -> list[Pattern]:
     books = books_of(problem(*replicas, edges=[(0, 1)], **fields), columns)
     return [pattern for _, pattern in finish(patterns(books, UNLIMITED, range(len(replicas)), limit))]
 
@@ -47,7 +47,7 @@ def test_two_locations_are_of_one_region() -> None:
         pytest.param({"placed": {1: {5: 1}}}, (2,), id="where the other is"),
     ],
 )
-def test_the_best_location_comes_first(fields: dict[str, object], first: Pattern) -> None:
+def test_the_best_location_comes_first(fields: dict[str, Any], first: Pattern) -> None:
     assert found(1, 1, **fields)[0] == first
 
 
@@ -62,7 +62,7 @@ def test_the_best_location_comes_first(fields: dict[str, object], first: Pattern
     ],
 )
 def test_of_locations_that_are_alike_the_emptiest(
-    fields: dict[str, object], columns: Sequence[int] | None, best: Pattern
+    fields: dict[str, Any], columns: Sequence[int] | None, best: Pattern
 ) -> None:
     assert found(1, 1, columns=columns, **fields)[0] == best
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ HARD = seeds_of(Spread, required=True)
 @given(st.sampled_from(SOFT), st.sampled_from([None, 0.0, 700.0]))
 def test_soft_rules_cost_what_they_cost_pod_by_pod(seed: int, price: float | None) -> None:
     asked = with_rules(seed, Spread, required=False)
-    asked = replace(asked, rules=[replace(rule, price=price) for rule in asked.rules])
+    asked = replace(asked, rules=[replace(cast(Spread, rule), price=price) for rule in asked.rules])
     books = books_of(asked)
     walk(books, np.random.default_rng(seed), 8)
     state = state_of(books)
