@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 
 from berth.runtime.proxy.client_connection import MAX_FIELDS
 from tests.support.kube import until
-from tests.support.proxying import Visit, application, get, proxy, read_body
+from tests.support.proxying import Application, Visit, application, get, proxy, read_body
 
 COUNT = 100
 READ_AHEAD = 3
 """The last of them may be one whose body is not all there."""
+
+
+async def heads(app: Application, count: int) -> None:
+    """Wait until so many requests have begun."""
+    await until(lambda: len(app.heads) == count, what=f"{count} heads")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +104,7 @@ async def test_all_are_answered_behind_bodies_that_came_while_they_were_sent_on(
     ):
         for number in range(1, 1 + bodies):
             writer.write(get("/", field, method="POST", last=False))
-            await until(lambda number=number: len(app.heads) == number, what="the head")
+            await heads(app, number)
             if number == bodies and not answered:
                 break
             writer.write(body)
@@ -128,11 +133,11 @@ async def test_as_few_are_read_ahead_behind_them() -> None:
     ):
         for number in range(3):
             writer.write(get("/", "Content-Length: 2", method="POST", last=False))
-            await until(lambda number=number: len(app.heads) == 1 + number, what="the head")
+            await heads(app, 1 + number)
             writer.write(b"hi")
             await reader.readuntil(b"hi")
         writer.write(b"".join(get(f"/behind/{number}", last=False) for number in range(COUNT)))
-        await until(lambda: len(app.heads) == 4, what="the first behind them")
+        await heads(app, 4)
         (connection,) = under_test.server._connections()
         assert 0 < len(connection._messages) <= READ_AHEAD
         held.set()
