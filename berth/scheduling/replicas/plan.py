@@ -31,6 +31,8 @@ from berth.scheduling.replicas.search.template import cut_cost, parts
 
 SMALL = 200
 """Pods times columns up to which kicks are not cut down."""
+FEW = 12
+"""Workloads up to which exact search may take all steps to beat a plan."""
 MANY = 400
 """Pods that belong together from which on only the best start is improved."""
 
@@ -52,6 +54,8 @@ class Effort:
     """rounds of kicks at least while some pod has no node"""
     steps: int = 20_000
     """of exact search, for problems small enough"""
+    first_steps: int = 500
+    """of it before kicks, where there is a plan: most proofs take less, and what has none needs time for kicks"""
     seed: int = 0
     """of kicks"""
 
@@ -133,11 +137,14 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
         return draft
     # Exact search knows nothing of interference: it finds a plan where there is none yet.
     together = draft.books.interference.active
-    if (not together or any(draft.missing) or not keeps_rules(draft.books)) and not without_room(model):
-        exact = Exact(draft, budget, effort.steps)
+    stands = not any(draft.missing) and keeps_rules(draft.books)
+    again: Exact | None = None
+    if not (together and stands) and not without_room(model):
+        exact = Exact(draft, budget, _steps(model, min(effort.first_steps, effort.steps)) if stands else effort.steps)
         searched = yield from exact.run()
         if searched and exact.proved and (exact.best is None or not together):
             return draft
+        again = exact if searched and stands else None
     yield from budget.pause()
     if any(draft.missing) or not keeps_rules(draft.books):
         # Those that have nothing to do with each other may still be in each other's way.
@@ -147,6 +154,9 @@ def _search(model: Model, budget: Budget, effort: Effort, rng: np.random.Generat
         return draft
     for rows in model.components():
         yield from kick(draft, budget, rng, rows, _rounds(model, rows, effort))
+    if again is not None:
+        again.steps = _steps(model, effort.steps)
+        yield from again.run()
     return draft
 
 
@@ -222,3 +232,9 @@ def _rounds(model: Model, rows: Sequence[int], effort: Effort) -> int:
     """Kicks by the size of the problem: they pay where a few moves reach everything."""
     size = sum(model.replicas[row] for row in rows) * model.size
     return effort.kicks if size <= SMALL else effort.kicks * SMALL // size
+
+
+def _steps(model: Model, steps: int) -> int:
+    """Of so many steps of exact search those that are worth it beside a plan: of many workloads few are proved."""
+    workloads = {model.workload[row] for row, count in enumerate(model.replicas) if count}
+    return int(steps * (FEW / max(FEW, len(workloads))) ** 3)

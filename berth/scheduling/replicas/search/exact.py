@@ -30,8 +30,10 @@ class Exact:
     """One search, from an empty draft or with a plan to beat."""
 
     def __init__(self, draft: Draft, budget: Budget, steps: int) -> None:
-        """Take a draft whose plan is to be beaten; it is empty afterwards, until `finish` is called."""
-        self._draft, self._budget, self._steps = draft, budget, steps
+        """Take a draft whose plan is to be beaten."""
+        self._draft, self._budget = draft, budget
+        self.steps = steps
+        """what is left of them"""
         self._rows = range(len(draft.missing))
         model = draft.model
         self.best: Counts | None = None
@@ -40,10 +42,14 @@ class Exact:
         """what it costs, as `unpunished` has it"""
         self.proved = False
         """whether nothing better exists"""
+        self._known: Options | None = None
         self._tied = any(isinstance(rule, Affinity) and rule.weight is None for rule in model.rules)
 
     def run(self) -> Generator[None, None, bool]:
-        """Search; False if the problem is too large to begin with."""
+        """Search; False if the problem is too large to begin with.
+
+        Another run, with more steps, has another plan of the draft to beat.
+        """
         draft = self._draft
         if sum(draft.model.replicas) * draft.model.size > LARGEST:
             return False
@@ -51,15 +57,17 @@ class Exact:
         if not any(draft.missing) and keeps_rules(draft.books):
             self.best, self.lowest = kept, unpunished(draft.books)
         draft.restore(self._rows, np.zeros_like(kept))
-        yield from self._budget.pause(BEFORE_LONG)
-        rows = Options.few(draft.books)
-        if rows is None or any(
-            draft.missing[row] and not rows.get(draft.model.workload[row]) for row in range(len(draft.missing))
-        ):
-            draft.restore(self._rows, kept)
-            return False
-        options = self._options = Options(draft.books, rows)
-        yield from options.work_out(self._budget)
+        if self._known is None:
+            yield from self._budget.pause(BEFORE_LONG)
+            rows = Options.few(draft.books)
+            if rows is None or any(
+                draft.missing[row] and not rows.get(draft.model.workload[row]) for row in range(len(draft.missing))
+            ):
+                draft.restore(self._rows, kept)
+                return False
+            self._known = Options(draft.books, rows)
+            yield from self._known.work_out(self._budget)
+        options = self._options = self._known
         books = draft.books
         base = constant(books)
         self._free, self._chosen = books.free.copy(), dict[int, int]()
@@ -115,9 +123,9 @@ class Exact:
         for number in one_of_each(self._kind, ways, np.argsort(slack[workload], kind="stable").tolist()):
             if not slack[workload][number] < self.lowest - self._draft.model.gain:
                 break
-            self._steps -= 1
+            self.steps -= 1
             yield from self._budget.pause()
-            if self._steps < 0 or self._late:
+            if self.steps < 0 or self._late:
                 return False
             placed = yield from self._place(workload, number, value, costs)
             if not placed:

@@ -17,7 +17,7 @@ from bench.replicas_core.small import small_problem
 from berth.network.routing import Routing
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.planning import finish
-from berth.scheduling.replicas.plan import plan
+from berth.scheduling.replicas.plan import Effort, plan
 from berth.scheduling.replicas.problem import Problem, Rule
 from berth.scheduling.replicas.result import Plan
 from berth.scheduling.replicas.rule import Affinity, AntiAffinity, Spread
@@ -53,6 +53,18 @@ def test_cut_anywhere_an_application_is_whole_or_partial(seconds: int, routing: 
     answer = finish(plan(problem, partial=True, budget=ticking(seconds)))
     check(problem, answer, partial=True)
     assert answer.cut_short or answer.complete
+
+
+@pytest.mark.parametrize("workloads", [20, 30, 40])
+def test_a_proof_out_of_reach_takes_no_time_from_kicks(workloads: int) -> None:
+    """Exact search took all of it, and without kicks forty workloads cost 863 where 710 is possible."""
+    asked = mesh(workloads, 1, nodes=cluster(24, 4, cpu=500))
+    kicked = finish(plan(asked, effort=Effort(steps=0)))
+    assert finish(plan(asked, budget=ticking(3000))).objective <= kicked.objective
+
+
+def test_of_many_workloads_no_proof_is_tried_to_the_end_of_the_time() -> None:
+    assert not finish(plan(mesh(40, 1, nodes=cluster(24, 4, cpu=500)), budget=ticking(6000))).cut_short
 
 
 def test_exhausted_at_once_nothing_is_placed_and_nothing_breaks() -> None:
