@@ -1,11 +1,15 @@
 """What the meter makes of users who are far: real packets that take their time on a link to another network namespace.
 
-The meter is a process, its application another; users are programs in the namespace. As root, for the namespace.
+The meter is a process, its application another; users are programs in the namespace. As root, for the namespace. Like
+the link, meter and users are ahead of what else the machine does: an answer is acknowledged with the next request, and
+a stated time compared when the request is read, so that who waits for a processor is further off.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -37,7 +41,9 @@ async def main():
 asyncio.run(main())
 """
 USER = """
-import socket, sys, time
+import contextlib, os, socket, sys, time
+with contextlib.suppress(PermissionError):
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(9))
 address, port, times, user, pause, kept, stated = sys.argv[1:8]
 connection = None
 for number in range(int(times)):
@@ -148,6 +154,8 @@ def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
                 ["meter"], kubeconfig="/nowhere", directory=directory, arguments=arguments
             ) as meter:
                 [line] = eventually(lambda: list(meter.records("users are measured")), what="the meter")
+                with contextlib.suppress(PermissionError):
+                    os.sched_setscheduler(meter.pid, os.SCHED_FIFO, os.sched_param(9))
                 yield Stand(link, meter, line["port"], line["measurements_port"])
         finally:
             application.kill()
