@@ -81,7 +81,7 @@ def read(
             yield from budget.pause()
             rounds.append((place, number, slot, choosy(candidate.info.pod, slot), decision))
         reading.rest.extend(pods.candidates[len(slots[number]) :])
-    early = _by_affinity(question, plan.counts)
+    early = _by_affinity(question, slots)
     rounds.sort(key=lambda each: (early.get(each[1:3], len(early)), each[3], *each[:2]))
     reading.decisions.extend(decision for *_, decision in rounds)
     return reading
@@ -98,13 +98,18 @@ def _lasting(candidate: Candidate) -> tuple[int, str]:
     return -int(index) if index.isdecimal() else 0, meta.uid
 
 
-def _by_affinity(question: Question, counts: Sequence[Mapping[int, int]]) -> Mapping[tuple[int, int], int]:
-    """Pod sets and node slots that required affinity asks an order of, with their places in it; nothing without one."""
+def _by_affinity(question: Question, slots: Sequence[Sequence[int]]) -> Mapping[tuple[int, int], int]:
+    """Pod sets and node slots that required affinity asks an order of, with their places in it; nothing without one.
+
+    Where it leaves a choice, slots of a set are in the order that they have.
+    """
     rules = [rule for rule in question.problem.rules if isinstance(rule, Affinity) and rule.weight is None]
     concerned = sorted({row for rule in rules for row in (*rule.subjects, *rule.selects)})
-    pods = [(row, slot) for row in concerned for slot in counts[row]]
+    pods = [(row, slot) for row in concerned for slot in dict.fromkeys(slots[row])]
     domains = {key: domain.tolist() for key, domain in {id(rule.domain): rule.domain for rule in rules}.items()}
-    order = binding_order(rules, [domains[id(rule.domain)] for rule in rules], pods) if rules else None
+    of_rules = [domains[id(rule.domain)] for rule in rules]
+    # Of many pods not all orders are tried: the search for the plan has found one that begins with the first slots.
+    order = (binding_order(rules, of_rules, pods) or binding_order(rules, of_rules, sorted(pods))) if rules else None
     return {pod: place for place, pod in enumerate(order or ())}
 
 

@@ -118,7 +118,8 @@ def binding_order(rules: Sequence[Affinity], domains: Sequence[Sequence[int]], p
     Args:
         rules: required affinity.
         domains: of each rule, domain of each column.
-        pods: subjects of the rules and those that they select; one stands for all of its set on its column.
+        pods: subjects of the rules and those that they select; one stands for all of its set on its column. Where
+            there is a choice those come first that are first here.
     """
     pods = _first_of_their_kind(rules, domains, pods)
     found = _greedily(_Bound(rules, domains), pods)
@@ -143,7 +144,7 @@ def _first_of_their_kind(rules: Sequence[Affinity], domains: Sequence[Sequence[i
         anchored.discard(-1)
         subjects |= own
         first |= {(row, column) for row in own for column in columns.get(row, ()) if domain[column] not in anchored}
-    return sorted(pods, key=lambda pod: (pod not in first, pod[0] in subjects, pod))
+    return sorted(pods, key=lambda pod: (pod not in first, pod[0] in subjects))
 
 
 def _greedily(bound: _Bound, pods: Sequence[Pod]) -> list[Pod] | None:

@@ -161,6 +161,33 @@ def test_pods_follow_those_that_they_must_be_near(
     assert [f"{each.pod.metadata.name[0]} {each.node}" for each in found] == order
 
 
+@pytest.mark.parametrize(
+    "selects",
+    [
+        pytest.param([1], id="near another workload"),
+        pytest.param([0, 1], id="near each other"),
+    ],
+)
+def test_where_pods_must_be_near_others_nodes_that_last_still_come_first(selects: list[int]) -> None:
+    """Whoever is bound first stays longest, and what is left of each workload is to be in the same places."""
+    near = Affinity(domain=np.arange(3), subjects=[0], selects=selects)
+    asked = question({"a": 3, "b": 3, "c": 3}, rules=(near,))
+    found = finish(read(asked, plan(asked, *[{2: 1, 0: 1, 1: 1}] * 3), GROUP, NAMES)).decisions
+    order = {name: [each.node for each in found if each.pod.metadata.name.startswith(name)] for name in "abc"}
+    assert order == {name: ["n2", "n0", "n1"] for name in "abc"}
+
+
+def test_an_order_that_a_plan_was_found_with_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("berth.scheduling.replicas.order.FEW", 0)  # as if there were many pods
+    near = [
+        Affinity(domain=np.array([0, 1, 1]), subjects=[0], selects=[0, 1]),
+        Affinity(domain=np.array([0, 0, 1]), subjects=[0], selects=[0]),
+    ]
+    asked = question({"a": 2, "b": 1}, rules=tuple(near))
+    found = finish(read(asked, plan(asked, {1: 1, 0: 1}, {1: 1}), GROUP, NAMES)).decisions
+    assert [f"{each.pod.metadata.name[0]} {each.node}" for each in found] == ["a n0", "b n1", "a n1"]
+
+
 APART = AntiAffinity(domain=np.arange(3), subjects=[0], selects=[0, 1], weight=100)
 FROM_PLACED = AntiAffinity(domain=np.arange(3), subjects=[], selects=[1], weight=100)
 
