@@ -1,10 +1,10 @@
 """Which replicas a ReplicaSet deletes first when it shrinks: said by their annotation ``pod-deletion-cost``.
 
-A plan knows which of its nodes an application of fewer replicas would have, and its pods are bound in that order. Left
-to itself a ReplicaSet goes by shared nodes, age in powers of two, and UID, workload by workload: what is left of the
-callers is near nothing that is left of the callees. So each pod is bound with a cost by which it goes before those that
-were bound earlier, and after those that share a node with more of their like, since no failure of a node is to take
-more of them than need be.
+A plan knows which of its nodes an application of fewer replicas would have, and decides about its pods in that order.
+Left to itself a ReplicaSet goes by shared nodes, age in powers of two, and UID, workload by workload: what is left of
+the callers is near nothing that is left of the callees. So each pod is bound with a cost by which it goes before those
+that were decided about earlier, and after those that share a node with more of their like, since no failure of a node
+is to take more of them than need be.
 
 Source of what a ReplicaSet goes by: kubernetes, pkg/controller/controller_utils.go, ActivePodsWithRanks. Pods without a
 node, and those that are not ready, go before all others whatever they cost.

@@ -51,6 +51,8 @@ class Assumed:
     """the network costs it was made with"""
     since: float
     """monotonic time of the decision"""
+    deletion_cost: int | None
+    """what its ReplicaSet is to be told; None: nothing"""
 
 
 class BindingCycle:
@@ -113,7 +115,9 @@ class BindingCycle:
     def submit(self, decision: Decision, costs: NetworkCosts) -> None:
         """Have a decision bound that is assumed in the cache."""
         self._unconfirmed.pop(decision.pod.metadata.uid, None)
-        self._put(Assumed(decision, costs, self._cache.clock()))
+        # In the order of the plan: where volumes are waited for, who is bound first is chance.
+        cost = None if self._scale_down is None else self._scale_down.bind(decision.pod, decision.node)
+        self._put(Assumed(decision, costs, self._cache.clock(), cost))
 
     async def run(self) -> None:
         """Bind until cancelled."""
@@ -186,7 +190,7 @@ class BindingCycle:
         pod, node = decision.pod, decision.node
         record = self._cache.state.record(pod.metadata.uid)
         if record is None:
-            self._cache.forget(pod)  # it has ended or was deleted; its claims may be assumed still
+            self._forget(pod)  # it has ended or was deleted; its claims may be assumed still
         elif (problem := self.changed(pod, record)) is not None:
             self._record(events.node_changed(decision, problem))
             self._requeue(pod)
@@ -223,9 +227,7 @@ class BindingCycle:
             present = present | {ANNOTATION_SOCKET: socket}
         else:
             socket = ""
-        cost = ""
-        if self._scale_down is not None and ANNOTATION_DELETION_COST not in present:
-            cost = str(self._scale_down.bind(pod, item.decision.node) or "")  # without one it costs 0
+        cost = "" if ANNOTATION_DELETION_COST in present else str(item.deletion_cost or "")  # without one it costs 0
         if cost and fits(cost, present, key=ANNOTATION_DELETION_COST):
             present = present | {ANNOTATION_DELETION_COST: cost}
         else:
@@ -339,12 +341,15 @@ class BindingCycle:
 
         Returns how often the pod has had to wait again; 0 if it does not wait.
         """
-        self._cache.forget(decided)
-        if self._scale_down is not None:
-            self._scale_down.unbound(decided)
+        self._forget(decided)
         pod = self._pods.get(decided.key)
         if pod is None or pod.metadata.uid != decided.metadata.uid or pod.spec.node_name:
             return 0
         if not self._cache.update_pod(pod):
             return 0
         return self._queue.requeue(pod, EntryKey.of(pod, self._cache.members.group_of(pod.metadata.uid)))
+
+    def _forget(self, decided: Pod) -> None:
+        self._cache.forget(decided)
+        if self._scale_down is not None:
+            self._scale_down.unbound(decided)

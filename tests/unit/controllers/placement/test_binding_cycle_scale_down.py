@@ -85,6 +85,20 @@ def test_what_somebody_has_written_since_the_decision_stays(desk: Desk) -> None:
     assert cost_of(desk, assumed) == ""
 
 
+def test_volumes_that_are_waited_for_change_nothing_in_the_order_of_a_plan(desk: Desk) -> None:
+    desk.pods(replica("a"), replica("b"))
+    first, second = desk.decide()
+    assert [cost_of(desk, second), cost_of(desk, first)] == ["-1", ""]
+
+
+async def test_one_that_was_gone_when_it_was_decided_counts_nowhere(desk: Desk) -> None:
+    assumed = desk.place(replica("a"))
+    desk.lose("pods", assumed.decision.pod)
+    desk.controller.binding.submit(assumed.decision, assumed.costs)
+    await desk.bind(desk.decide()[0])
+    assert costs(desk, "b") == [""]
+
+
 def test_where_annotations_are_full_it_is_left_out(desk: Desk) -> None:
     costs(desk, "a")
     pod = replica("b")
