@@ -50,7 +50,9 @@ class ScaleDownOrder:
         """A watch shows that a pod has come, has changed, or is gone."""
         before, owner = (_replica_set(pod) if pod is not None else "" for pod in (old, new))
         stays = new is not None and not new.finished and new.metadata.deletion_timestamp is None
-        if old is not None and before and (not stays or before != owner):
+        # One that had a node has none where etcd was restored, and is decided about again, after others maybe.
+        lost = old is not None and new is not None and bool(old.spec.node_name) and not new.spec.node_name
+        if old is not None and before and (not stays or lost or before != owner):
             self._take_out(before, old.metadata.uid)
         if new is not None and stays and owner and new.spec.node_name:
             self._put(owner, new.metadata.uid, new.spec.node_name, stated_cost(new) or 0)

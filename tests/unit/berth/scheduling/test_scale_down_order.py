@@ -94,6 +94,7 @@ def test_whom_it_is_told_of(pod: Pod, told: bool) -> None:
         pytest.param("finished", id="finished"),
         pytest.param("unbound", id="its-binding-failed"),
         pytest.param("left", id="of-the-AppGroup-no-more"),
+        pytest.param("restored", id="without-a-node-again-as-after-a-restore-of-etcd"),
     ],
 )
 def test_who_is_gone_does_not_count(gone: str) -> None:
@@ -115,6 +116,8 @@ def test_who_is_gone_does_not_count(gone: str) -> None:
     elif gone == "left":
         after.metadata.labels = {}
         order.seen(shown, after)
+    elif gone == "restored":
+        order.seen(shown, first)
     else:
         order.unbound(first)
     assert place(order, "n1") == [0]
