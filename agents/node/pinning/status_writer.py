@@ -14,7 +14,7 @@ from berth.api.socketstatus import AGENT_CONDITIONS, API_VERSION, KIND, PLURAL, 
 from berth.kube.client import ApiClient
 from berth.kube.custom_object import CustomObject, decoded
 from berth.kube.decoding import ObjectDecoder
-from berth.kube.errors import ApiError
+from berth.kube.errors import ApiError, readable
 from berth.kube.resources import NODES, Resource
 
 log = structlog.get_logger(__name__)
@@ -117,7 +117,9 @@ class StatusWriter:
             else:
                 raise
             answer = await self._apply(body, subresource="status")
-        if not _alike(status_in(_DECODER.decode(answer)), shown):
+        with readable(answer):
+            there = status_in(_DECODER.decode(answer))
+        if not _alike(there, shown):
             # Apply takes away what the same manager has applied before, and nothing else: pods would be assigned to
             # sockets that somebody has invented, and this would be written for ever.
             log.warning("what others have written into the status is taken out", node=self._node)

@@ -92,6 +92,13 @@ async def test_a_refusal_is_the_callers_business_and_is_not_repeated_at_once() -
             assert writer.due(STATUS, SocketStatusStatus(), 10.0 + INTERVAL_SECONDS)
 
 
+async def test_an_answer_that_cannot_be_read_is_the_callers_business_as_well() -> None:
+    with api_server(lambda _: Answer(200, {"metadata": []})) as server:
+        async with ApiClient(server.connection()) as client:
+            with pytest.raises(ApiError, match="metadata"):
+                await StatusWriter(client, "n1").write(STATUS, 0.0)
+
+
 class Shared:
     """An API server whose object has a socket of somebody else, until lists are set; `full`: there is no room then."""
 
