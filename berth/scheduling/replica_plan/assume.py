@@ -120,6 +120,13 @@ class Assuming:
 
     def _assume(self, settled: list[Decision]) -> Generator[None, None, list[Decision]]:
         """Do so with every decision, and have budgets judged pod by pod or not at all."""
+        begin, place = len(settled), {decision.pod.metadata.uid: at for at, decision in enumerate(self._decisions)}
+        held = yield from self._assume_in_turn(settled)
+        # Who is decided about first stays longest when its workload shrinks.
+        settled[begin:] = sorted(settled[begin:], key=lambda decision: place[decision.pod.metadata.uid])
+        return held
+
+    def _assume_in_turn(self, settled: list[Decision]) -> Generator[None, None, list[Decision]]:
         self._coming.clear()
         for decision in self._decisions:
             self._coming[workload_of(decision.pod)][decision.node] += 1

@@ -61,6 +61,16 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[CycleState]:
     return looks
 
 
+@pytest.mark.parametrize("demand", [{}, {"maxNetworkCost": 5}], ids=["no limit", "a limit"])
+def test_pods_are_decided_about_in_the_order_of_the_plan(demand: dict[str, Any]) -> None:
+    """Who is decided about first stays longest: one on each node, before any shares one."""
+    stage = lab()
+    outcome = stage.place(shop(stage, **demand), *members())
+    for name in "ab":
+        nodes = [each.node for each in outcome.decisions if workload_of(each.pod) == name]
+        assert nodes == [*dict.fromkeys(nodes)] * 3
+
+
 class TestAfterAPause:
     """Others had one turn before the pods are assumed."""
 
