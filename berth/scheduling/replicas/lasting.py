@@ -6,12 +6,13 @@ are known ahead. So nodes are ranked by how good the rest of the plan is without
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator, Sequence
 
 import numpy as np
 
-from berth.scheduling.gang.budget import Budget
+from berth.scheduling.gang.budget import BEFORE_LONG, Budget
+from berth.scheduling.replicas.problem import Counts
 from berth.scheduling.replicas.search.draft import Draft
 
 MOST = 600
@@ -23,14 +24,21 @@ def lasting_first(draft: Draft, budget: Budget) -> Generator[None, None, list[li
 
     First no two pods of a set share a node, as a ReplicaSet deletes those before others. Then a node or a location is
     emptied without which the objective is the least, and so on; the last pod of a set stays. Where pods are on many
-    nodes, and where time is over, columns are in their order.
+    nodes, columns come zone by zone or zones in turns, whichever is better for two pods of each set. Where time is
+    over they are in their order.
     """
     rows = range(len(draft.missing))
     planned = draft.snapshot(rows)
     found = [np.flatnonzero(counts).tolist() for counts in planned]
     places = _places(draft)
-    if budget.cut_short or len(rows) * len(places) * (len(places) + 1) // 2 > MOST:
+    if budget.cut_short:
         return found
+    if len(rows) * len(places) * (len(places) + 1) // 2 > MOST:
+        ways: list[tuple[float, list[list[int]]]] = []
+        for order in _by_zones(draft, found):
+            yield from budget.pause(BEFORE_LONG)
+            ways.append((_of_two(draft, order, planned), order))
+        return min(ways, key=lambda way: way[0])[1]
     draft.restore(rows, np.minimum(planned, 1))
     last: list[list[int]] = [[] for _ in found]
     while True:
@@ -53,6 +61,31 @@ def lasting_first(draft: Draft, budget: Budget) -> Generator[None, None, list[li
         for row in leaving:
             last[row] += [column for column in reversed(found[row]) if column in emptied]
             found[row] = [column for column in found[row] if column not in emptied]
+
+
+def _by_zones(draft: Draft, found: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[list[int]]]:
+    """The columns of each pod set zone by zone, and one of each zone before any other."""
+    by_zone, in_turns = list[list[int]](), list[list[int]]()
+    for columns in found:
+        zones, seen = draft.model.zone[list(columns)].tolist(), Counter[int]()
+        places: list[tuple[int, int, int]] = []
+        for zone, column in zip(zones, columns, strict=True):
+            places.append((seen[zone], zone, column))
+            seen[zone] += 1
+        by_zone.append([column for *_, column in sorted(places, key=lambda place: place[1:])])
+        in_turns.append([column for *_, column in sorted(places)])
+    return by_zone, in_turns
+
+
+def _of_two(draft: Draft, order: Sequence[Sequence[int]], planned: Counts) -> float:
+    """The objective with a pod on the first two columns of each pod set; the draft is as it was afterwards."""
+    rows, kept = range(len(order)), np.zeros_like(planned)
+    for row in rows:
+        kept[row, order[row][:2]] = 1
+    draft.restore(rows, kept)
+    value = round(draft.books.value(), 6)
+    draft.restore(rows, planned)
+    return value
 
 
 def _places(draft: Draft) -> list[frozenset[int]]:

@@ -88,6 +88,26 @@ def test_the_draft_stays_as_it_was(seed: int) -> None:
     assert [sorted(columns) for columns in order] == [np.flatnonzero(counts).tolist() for counts in before]
 
 
+@pytest.mark.parametrize(
+    ("routing", "order"),
+    [
+        pytest.param(Routing.SAME_ZONE, [0, 1, 4, 5, 8, 9, 12, 13, 16], id="zones in turns: what is left survives one"),
+        pytest.param(Routing.ALL, [0, 4, 8, 12, 16, 1, 5, 9, 13], id="zone by zone: what is left is near each other"),
+    ],
+)
+def test_of_many_nodes_those_come_first_two_of_which_are_worth_most(routing: Routing, order: list[int]) -> None:
+    asked = boutique(9, nodes=cluster(24, 4), routing=routing)
+    rows, places = range(len(asked.pod_sets)), len(order) + 2  # and two zones
+    assert len(rows) * places * (places + 1) // 2 > MOST
+    draft = Draft(Books(Model(asked, np.arange(24))))
+    for row, column in itertools.product(rows, order):
+        draft.put(row, column)
+    before = draft.books.planned.copy()
+    assert finish(lasting_first(draft, UNLIMITED)) == [order] * len(rows)
+    assert (draft.books.planned == before).all()
+    assert not any(draft.missing)
+
+
 def later(looks: int) -> Budget:
     """Time that is over after so many looks at the clock."""
     times = itertools.count()
