@@ -76,7 +76,7 @@ async def test_a_runtime_that_says_yes_and_does_nothing(node: Rounds, monkeypatc
     assert (web.cpus, dict(node.journal.entries)) == (ALL, {})
 
 
-@pytest.mark.parametrize("pid", [1, os.getpid(), -1, 2**31 - 1])
+@pytest.mark.parametrize("pid", [1, os.getpid(), -1, 2**31 - 1], ids=["init", "our-own", "negative", "largest"])
 async def test_another_process_than_its_first(node: Rounds, pid: int) -> None:
     web = node.container(0)
     real, web.known.pid = web.known.pid, pid
