@@ -62,8 +62,8 @@ def test_members_that_come_one_by_one_are_told_once(own_cluster: LocalCluster, c
     for name in stage.pods():
         stage.wait_event(name, "Scheduled")
     stage.wait_event("shop", "Placed")
-    # Of each pod: that it waits and that it is placed; of the group: that it gathers, now and then, and is placed. Now and
-    # then is oftener where the machine is busy and all of it takes minutes.
+    # Of each pod: that it waits and that it is placed; of the group: that it gathers, now and then, and is placed. On a
+    # busy machine all of it takes minutes, and that is told oftener.
     assert writes(controller, "events") - events <= 2 * MEMBERS + MEMBERS / 10
     # Of each pod: the condition while it waits, and the binding.
     assert writes(controller, "pods") - pods <= 2 * MEMBERS + MEMBERS / 10
