@@ -23,9 +23,9 @@ def lasting_first(draft: Draft, budget: Budget) -> Generator[None, None, list[li
     """Columns of each pod set, those first that its pods should keep longest; the draft is in the end as it was.
 
     First no two pods of a set share a node, as a ReplicaSet deletes those before others. Then a node or a location is
-    emptied without which the objective is the least, and so on; the last pod of a set stays. Where pods are on many
-    nodes, columns come zone by zone or zones in turns, whichever is better for two pods of each set. Where time is
-    over they are in their order.
+    emptied without which the objective is the least, and so on; the last pod of a set stays. Or columns come zone by
+    zone, or zones in turns, where that is better for two pods of each set: to empty one place after another keeps two
+    zones where one alone is better, and on many nodes it takes too long. Where time is over they are in their order.
     """
     rows = range(len(draft.missing))
     planned = draft.snapshot(rows)
@@ -33,27 +33,42 @@ def lasting_first(draft: Draft, budget: Budget) -> Generator[None, None, list[li
     places = _places(draft)
     if budget.cut_short:
         return found
-    if len(rows) * len(places) * (len(places) + 1) // 2 > MOST:
-        ways: list[tuple[float, list[list[int]]]] = []
-        for order in _by_zones(draft, found):
-            yield from budget.pause(BEFORE_LONG)
-            ways.append((_of_two(draft, order, planned), order))
-        return min(ways, key=lambda way: way[0])[1]
-    draft.restore(rows, np.minimum(planned, 1))
-    last: list[list[int]] = [[] for _ in found]
+    ways: list[list[list[int]]] = []
+    if len(rows) * len(places) * (len(places) + 1) // 2 <= MOST:
+        emptied = yield from _emptied(draft, found, places, budget)
+        draft.restore(rows, planned)
+        if emptied is None:
+            return [np.flatnonzero(counts).tolist() for counts in planned]
+        ways.append(emptied)
+    ways += _by_zones(draft, found)
+    values: list[float] = []
+    for order in ways:
+        yield from budget.pause(BEFORE_LONG)
+        values.append(_of_two(draft, order, planned))
+    return ways[values.index(min(values))]
+
+
+def _emptied(
+    draft: Draft, columns: Sequence[list[int]], places: Sequence[frozenset[int]], budget: Budget
+) -> Generator[None, None, list[list[int]] | None]:
+    """Columns of each pod set, those first that are emptied last where always the least is lost; None out of time.
+
+    The draft has fewer pods afterwards.
+    """
+    found, last = [*columns], [list[int]() for _ in columns]
+    rows = range(len(found))
+    draft.restore(rows, np.minimum(draft.snapshot(rows), 1))
     while True:
         values: dict[frozenset[int], float] = {}
         for place in places:
             yield from budget.pause()
             if budget.over:
-                draft.restore(rows, planned)
-                return [np.flatnonzero(counts).tolist() for counts in planned]
+                return None
             if leaving := _leaving(found, place):
                 taken = draft.clear(leaving, sorted(place))
                 values[place] = round(draft.books.value(), 6)
                 draft.change(taken)
         if not values:
-            draft.restore(rows, planned)
             return [[*columns, *reversed(gone)] for columns, gone in zip(found, last, strict=True)]
         emptied = min(values, key=lambda place: values[place])
         leaving = _leaving(found, emptied)
@@ -64,13 +79,13 @@ def lasting_first(draft: Draft, budget: Budget) -> Generator[None, None, list[li
 
 
 def _by_zones(draft: Draft, found: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[list[int]]]:
-    """The columns of each pod set zone by zone, and one of each zone before any other."""
+    """The columns of each pod set zone by zone, the zone with most first; and one of each zone before any other."""
     by_zone, in_turns = list[list[int]](), list[list[int]]()
     for columns in found:
         zones, seen = draft.model.zone[list(columns)].tolist(), Counter[int]()
-        places: list[tuple[int, int, int]] = []
+        most, places = Counter(zones), list[tuple[int, int, int, int]]()
         for zone, column in zip(zones, columns, strict=True):
-            places.append((seen[zone], zone, column))
+            places.append((seen[zone], -most[zone], zone, column))
             seen[zone] += 1
         by_zone.append([column for *_, column in sorted(places, key=lambda place: place[1:])])
         in_turns.append([column for *_, column in sorted(places)])
