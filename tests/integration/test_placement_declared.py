@@ -65,7 +65,9 @@ def declare(stage: Stage, workload: str, replicas: int) -> str:
 
 def test_the_first_plan_is_of_all_pods_that_were_declared(stage: Stage, proxy: FaultProxy, tmp_path: Path) -> None:
     owners = {workload: declare(stage, workload, REPLICAS) for workload in WORKLOADS}
-    constants = {f"berth.scheduling.declared.{name}_SECONDS": 600.0 for name in ("MISSING", "MISSING_AT_MOST")}
+    constants = {
+        f"berth.scheduling.declared.{name}_SECONDS": 600.0 for name in ("MISSING", "MISSING_AT_MOST", "UNANSWERED")
+    } | {f"controllers.placement.replica_sets.{name}_SECONDS": 600.0 for name in ("STALE", "TRY")}
     with placement(proxy, tmp_path, **constants) as process:
         process.wait_ready()
 
