@@ -263,18 +263,6 @@ async def test_one_that_the_runtime_names_no_more_is_gone_as_soon_as_nothing_run
     assert await slow.found() == {}
 
 
-async def test_what_runs_in_cgroups_of_a_container_is_seen_where_the_runtime_names_it_no_more(slow: Slow) -> None:
-    """As systemd in a container does: a cgroup with others inside that divide its CPUs has no process of its own."""
-    named = slow.container(FIRST)
-    slow.runtime.answers.set_result((Container(FIRST, "u1", "web"),))
-    assert await slow.found() == {FIRST: "web"}
-    (named / "cgroup.procs").rename(cgroup(named / "system.slice" / "web.service") / "cgroup.procs")
-    (named / "cgroup.procs").write_text("")
-    slow.runtime.again()
-    slow.runtime.answers.set_result(())
-    assert await slow.found() == {FIRST: "web"}
-
-
 async def test_what_a_runtime_says_long_after_it_was_asked_counts_for_nothing(slow: Slow) -> None:
     slow.container(FIRST)
     await slow.found()
