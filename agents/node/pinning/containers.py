@@ -132,9 +132,6 @@ class Containers:
         new = [each for each in chosen if each.id not in self._known]
         await self._locate([*new, *(each for each in chosen if each.id in self._known and each.id in again)])
         present = {container.id for container in chosen}
-        # A runtime that has lost sight of one that runs, as of its shim, says nothing of it: it is no less pinned.
-        unsaid = {key: each for key, each in self._known.items() if key not in present}
-        present |= {key for key, each in unsaid.items() if each.container.pod_uid in pod_uids and _runs(each.cgroup)}
         self._unanswered &= present
         self._known = {key: located for key, located in self._known.items() if key in present}
         self._forget_early(present)
@@ -281,11 +278,3 @@ class Containers:
             else:
                 log.info("the runtime answers again")
         self._silence = silence
-
-
-def _runs(cgroup: Path) -> bool:
-    """Whether anything runs in a cgroup."""
-    try:
-        return bool((cgroup / "cgroup.procs").read_bytes())
-    except OSError:
-        return False
