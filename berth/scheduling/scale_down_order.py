@@ -61,7 +61,7 @@ class ScaleDownOrder:
         """Return what a pod is to be bound with, and count it on that node.
 
         Args:
-            pod: as the watch shows it last.
+            pod: as it was decided about.
             node: its name.
 
         Returns:

@@ -38,7 +38,7 @@ def lasting_first(draft: Draft, budget: Budget) -> Generator[None, None, list[li
         emptied = yield from _emptied(draft, found, places, budget)
         draft.restore(rows, planned)
         if emptied is None:
-            return [np.flatnonzero(counts).tolist() for counts in planned]
+            return found
         ways.append(emptied)
     ways += _by_zones(draft, found)
     values: list[float] = []
