@@ -1,4 +1,4 @@
-"""What the API server would fill in when a pod is created: the fields that placement reads, and only those.
+"""What the API server would fill in when an object is created: the fields that placement reads, and only those.
 
 Sources: the defaults of corev1 (``SetDefaults_Pod``: requests from limits, host ports of host network pods, KEP-2837
 for pod-level requests) and the admission plugins that are on by default (Priority, DefaultTolerationSeconds,
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from berth.kube.objects import Container, PersistentVolumeClaim, Pod, ResourceRequirements, Toleration
+from berth.kube.objects import Container, Namespace, PersistentVolumeClaim, Pod, ResourceRequirements, Toleration
 from berth.kube.priorities import SYSTEM_PRIORITIES, PriorityClass
 
 DEFAULT_SCHEDULER = "default-scheduler"
 TOLERATION_SECONDS = 300
+NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
+"""Label of every namespace."""
 _LOST = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
@@ -86,6 +88,12 @@ def _set_priority(pod: Pod, priorities: Mapping[str, PriorityClass]) -> str | No
 
 def _value(item: PriorityClass) -> int:
     return item.value
+
+
+def default_namespace(namespace: Namespace) -> None:
+    """Give a namespace the label with its name, in place."""
+    meta = namespace.metadata
+    meta.labels = {**meta.labels, NAME_OF_NAMESPACE: meta.name}
 
 
 def default_claim(claim: PersistentVolumeClaim, default_class: str | None) -> None:

@@ -34,7 +34,7 @@ from berth.scheduling.queue import SchedulingQueue
 from berth.scheduling.queue_entry import EntryKey, QueueEntry
 from berth.scheduling.simulation.budget_clock import BudgetClock
 from berth.scheduling.simulation.daemons import add_daemon_tolerations, pin_to_node
-from berth.scheduling.simulation.defaults import DEFAULT_SCHEDULER
+from berth.scheduling.simulation.defaults import DEFAULT_SCHEDULER, default_namespace
 from berth.scheduling.simulation.inputs import Inputs
 from berth.scheduling.turns import selects
 
@@ -142,12 +142,11 @@ class _Planner(CycleListener):
             if number % 500 == 0:
                 self._progress("reading nodes", number, len(nodes))
         namespaces: list[Namespace] = inputs.of("Namespace")
-        for namespace in namespaces:
+        stated = {namespace.metadata.name for namespace in namespaces}
+        others = sorted({pod.metadata.namespace for pod in inputs.of("Pod")} - stated)
+        for namespace in (*namespaces, *(Namespace(metadata=ObjectMeta(name=name)) for name in others)):
+            default_namespace(namespace)
             cache.update_namespace(namespace)
-        for name in sorted({pod.metadata.namespace for pod in inputs.of("Pod")}):
-            if cache.state.namespace_labels(name) is None:
-                labels = {"kubernetes.io/metadata.name": name}
-                cache.update_namespace(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
         for kind in get_args(StorageObject):
             for item in inputs.of(kind.__name__):
                 cache.update_storage(item)

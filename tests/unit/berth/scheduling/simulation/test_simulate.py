@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from berth.api.labels import LABEL_APPGROUP
 from berth.network.groups import GroupKey
 from berth.network.routing import Routing
 from berth.scheduling.cache.services import WorkloadRouting
@@ -46,6 +47,21 @@ def test_pods_that_have_a_node_come_first() -> None:
     result = simulated(plans.node("n1"), waiting, bound)
     assert placed(result) == {}
     assert [(item.pod.metadata.name, item.reason) for item in result.unplaced] == [("a", "FailedScheduling")]
+
+
+@pytest.mark.parametrize("labels", [None, {}, {"team": "red"}], ids=["unstated", "without labels", "with another"])
+def test_namespaces_have_the_label_that_the_api_server_gives_them(labels: dict[str, str] | None) -> None:
+    metadata = {"name": "default", "labels": labels}
+    stated = [] if labels is None else [{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}]
+    term = {
+        "topologyKey": HOST,
+        "labelSelector": {"matchLabels": {LABEL_APPGROUP: "shop"}},
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
+    }
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    pods = [plans.pod(name, group="shop", workload=name, affinity=apart) for name in "ab"]
+    result = simulated(plans.node("n1"), plans.node("n2"), SHOP, *stated, *pods)
+    assert set(placed(result).values()) == {"n1", "n2"}
 
 
 @pytest.mark.parametrize(
