@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from berth.api.appgroup import API_VERSION, KIND, AppGroup
+from berth.api.appgroup import API_VERSION, KIND, AppGroup, AppGroupSpec
 from berth.api.errors import InvalidObjectError
 from berth.api.spread import SpreadLevel, read_spread
 from berth.kube.memory import collection_paused
@@ -63,7 +63,7 @@ class Group:
     index: dict[str, int] = field(default_factory=dict)
     """place of each selector in status.topologyOrder, from 1; declaration order until there is one"""
     edges: tuple[GroupEdge, ...] = ()
-    """dependencies between two known workloads, declaration order"""
+    """dependencies between two known workloads, each once, declaration order"""
     spread: SpreadLevel | None = None
     """which failure its workloads must survive; None: what the profile says"""
     problem: str = ""
@@ -94,15 +94,6 @@ def read_group(obj: CustomObject) -> Group:
     if order.keys() == index.keys():
         # Otherwise the status is older than the spec.
         index = order
-    edges = tuple(
-        GroupEdge(
-            dependent=dependent,
-            dependency=dependency.workload.selector,
-            bandwidth=min(dependency.bandwidth, MAX_EDGE_BANDWIDTH),
-            max_cost=math.inf if dependency.max_network_cost is None else float(dependency.max_network_cost),
-        )
-        for dependent, dependency in parsed.spec.edges()
-    )
     return Group(
         key=key,
         uid=obj.metadata.uid,
@@ -111,9 +102,22 @@ def read_group(obj: CustomObject) -> Group:
         members=parsed.spec.members,
         selectors=selectors,
         index=index,
-        edges=edges,
+        edges=_edges(parsed.spec),
         spread=read_spread(obj.metadata.annotations),
     )
+
+
+def _edges(spec: AppGroupSpec) -> tuple[GroupEdge, ...]:
+    """Dependencies, each once: with the stricter demands of those that are listed several times."""
+    found: dict[tuple[str, str], GroupEdge] = {}
+    for dependent, dependency in spec.edges():
+        ends = dependent, dependency.workload.selector
+        limit = math.inf if dependency.max_network_cost is None else float(dependency.max_network_cost)
+        bandwidth, known = min(dependency.bandwidth, MAX_EDGE_BANDWIDTH), found.get(ends)
+        if known is not None:
+            bandwidth, limit = max(bandwidth, known.bandwidth), min(limit, known.max_cost)
+        found[ends] = GroupEdge(*ends, bandwidth=bandwidth, max_cost=limit)
+    return tuple(found.values())
 
 
 def relaxed(old: Group, new: Group) -> bool:

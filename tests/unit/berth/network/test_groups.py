@@ -79,6 +79,30 @@ class TestReading:
         assert group.edges == (GroupEdge("a", "b", 0, math.inf),)
 
     @pytest.mark.parametrize(
+        ("first", "second", "edge"),
+        [
+            pytest.param({}, {}, GroupEdge("a", "b", 0, math.inf), id="without-demands"),
+            pytest.param(
+                {"minBandwidth": "10M"},
+                {"minBandwidth": "20M"},
+                GroupEdge("a", "b", 20_000_000, math.inf),
+                id="bandwidth",
+            ),
+            pytest.param({"maxNetworkCost": 5}, {"maxNetworkCost": 9}, GroupEdge("a", "b", 0, 5.0), id="limits"),
+            pytest.param({"maxNetworkCost": 5}, {}, GroupEdge("a", "b", 0, 5.0), id="one-limit"),
+        ],
+    )
+    @pytest.mark.parametrize("entries", [1, 2], ids=["in-one-entry", "in-two-entries"])
+    def test_a_dependency_that_is_listed_twice_counts_once_with_the_stricter_demands(
+        self, first: dict[str, Any], second: dict[str, Any], edge: GroupEdge, entries: int
+    ) -> None:
+        workloads = [kinds.workload("a", "b", **first), kinds.workload("a", "b", **second)]
+        if entries == 1:
+            workloads[0]["dependencies"] += workloads.pop()["dependencies"]
+        group = read_group(group_object("shop", *workloads, kinds.workload("b", "c"), kinds.workload("c")))
+        assert group.edges == (edge, GroupEdge("b", "c", 0, math.inf))
+
+    @pytest.mark.parametrize(
         ("spec", "named"),
         [
             pytest.param({"numMembers": 0}, "spec.numMembers", id="no-members"),
