@@ -119,21 +119,33 @@ class Assuming:
         return held + (yield from self._assume(settled))
 
     def _assume(self, settled: list[Decision]) -> Generator[None, None, list[Decision]]:
-        """Do so with every decision, and have budgets judged pod by pod or not at all."""
-        begin, place = len(settled), {decision.pod.metadata.uid: at for at, decision in enumerate(self._decisions)}
-        held = yield from self._assume_in_turn(settled)
-        # Who is decided about first stays longest when its workload shrinks.
-        settled[begin:] = sorted(settled[begin:], key=lambda decision: place[decision.pod.metadata.uid])
+        """Do so with every decision, and have budgets judged pod by pod or not at all.
+
+        Who is decided about first stays longest when its workload shrinks: that is the order of the plan, but for pods
+        whose rules need others before them.
+        """
+        begin, infos = len(settled), [self._cache.state.info(decision.pod) for decision in self._decisions]
+        waiting = list(zip(self._decisions, infos, strict=True))
+        any_order = not self._judge_all and not any(map(depends_on_others, infos))
+        if any_order:
+            # Alike pods together: pauses forget verdicts.
+            first: dict[bytes, int] = {}
+            for info in infos:
+                first.setdefault(info.template.key, len(first))
+            waiting.sort(key=lambda each: (first[each[1].template.key], each[0].node))
+        held = yield from self._assume_in_turn(waiting, settled)
+        if any_order:
+            place = {decision.pod.metadata.uid: at for at, decision in enumerate(self._decisions)}
+            settled[begin:] = sorted(settled[begin:], key=lambda decision: place[decision.pod.metadata.uid])
         return held
 
-    def _assume_in_turn(self, settled: list[Decision]) -> Generator[None, None, list[Decision]]:
+    def _assume_in_turn(
+        self, waiting: list[tuple[Decision, PodInfo]], settled: list[Decision]
+    ) -> Generator[None, None, list[Decision]]:
         self._coming.clear()
-        for decision in self._decisions:
+        for decision, _ in waiting:
             self._coming[workload_of(decision.pod)][decision.node] += 1
-        state = self._cache.state
-        infos = [state.info(decision.pod) for decision in self._decisions]
-        turns = Turns(state, infos)
-        waiting, first = self._in_turn(infos), True
+        turns, first = Turns(self._cache.state, [info for _, info in waiting]), True
         while waiting:
             later: list[tuple[Decision, PodInfo]] = []
             for decision, info in waiting:
@@ -164,16 +176,6 @@ class Assuming:
             yield
             self._shared.begin_turn()
             self._cache.recounts_held = True
-
-    def _in_turn(self, infos: Sequence[PodInfo]) -> list[tuple[Decision, PodInfo]]:
-        """The decisions in their order, or alike pods together where that does not matter: pauses forget verdicts."""
-        waiting = list(zip(self._decisions, infos, strict=True))
-        if not self._judge_all and not any(map(depends_on_others, infos)):
-            first: dict[bytes, int] = {}
-            for info in infos:
-                first.setdefault(info.template.key, len(first))
-            waiting.sort(key=lambda each: (first[each[1].template.key], each[0].node))
-        return waiting
 
     def _holds(self, decision: Decision, info: PodInfo) -> bool:
         """Whether a pod may still have the node that is planned for it."""

@@ -23,7 +23,7 @@ from berth.scheduling.single import workload_of
 from tests.support import builders
 from tests.support.placement import Clock, Lab, chain, group_object, lone, member, where, zoned
 
-HOST = "kubernetes.io/hostname"
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 PROFILE = Profile.model_validate({"gang": {"strategy": REPLICAS}})
 COUNT = 6
 
@@ -69,6 +69,21 @@ def test_pods_are_decided_about_in_the_order_of_the_plan(demand: dict[str, Any])
     for name in "ab":
         nodes = [each.node for each in outcome.decisions if workload_of(each.pod) == name]
         assert nodes == [*dict.fromkeys(nodes)] * 3
+
+
+FRONT = {"tier": "front"}
+SPREAD = {"topologySpreadConstraints": [builders.spread(ZONE, FRONT, nodeAffinityPolicy="Ignore")]}
+
+
+def test_a_pod_whose_rule_needs_another_one_is_decided_about_after_it() -> None:
+    """Bound before it, it would break its rule for as long as the other is not bound, or for good if that never is."""
+    stage = Lab([zoned("n1", "z1"), zoned("n2", "z2")], profile=PROFILE)
+    stage.see(builders.pod("old", labels=FRONT, on="n1"))
+    here, there = ({"nodeSelector": {ZONE: zone}} for zone in ("z1", "z2"))
+    first = member("a0", "a", labels=FRONT, spec={**here, **SPREAD})
+    second = member("b0", "b", labels=FRONT, spec=there)
+    outcome = stage.place(shop(stage), first, second)
+    assert [(each.pod.metadata.name, each.node) for each in outcome.decisions] == [("b0", "n2"), ("a0", "n1")]
 
 
 class TestAfterAPause:
