@@ -20,10 +20,10 @@ from bench.replicas.boutique import GROUP, Case, manifests
 from bench.replicas.deployments import Deployment, Pod
 from bench.replicas.growth import Planner
 from berth.scheduling.settling import (
+    DEPLOYMENTS_GATHER_AT_MOST_SECONDS,
+    DEPLOYMENTS_GATHER_SECONDS,
     GATHER_AT_MOST_SECONDS,
     GATHER_SECONDS,
-    ROLLOUT_GATHER_AT_MOST_SECONDS,
-    ROLLOUT_GATHER_SECONDS,
 )
 
 WRITES: Final = (20.0, 30.0)
@@ -144,11 +144,9 @@ class Cluster:
         self._at(self.now + GATHER_SECONDS, "plan")
 
     def _gather(self) -> tuple[float, float]:
-        """How long the first waiting pods wait for others, and at the most: longer if they replace some."""
-        for deployment in self.deployments:
-            placed = {pod.revision for pod in deployment.pods if pod.node}
-            if any(placed - {pod.revision} for pod in deployment.pods if self._waits(pod)):
-                return ROLLOUT_GATHER_SECONDS, ROLLOUT_GATHER_AT_MOST_SECONDS
+        """How long waiting pods wait for others, and at the most: longer than the first ones."""
+        if any(pod.node for deployment in self.deployments for pod in deployment.pods):
+            return DEPLOYMENTS_GATHER_SECONDS, DEPLOYMENTS_GATHER_AT_MOST_SECONDS
         return GATHER_SECONDS, GATHER_AT_MOST_SECONDS
 
     def _write(self, controller: str, number: int) -> float:

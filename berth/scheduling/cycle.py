@@ -24,7 +24,7 @@ from berth.scheduling.planner import Planner
 from berth.scheduling.planning import Attempt, Planning, PlanUnderWay
 from berth.scheduling.queue import FLUSH_AFTER, SchedulingQueue
 from berth.scheduling.queue_entry import POD, EntryKey, QueueEntry, Told, pod_order
-from berth.scheduling.replica_plan.rollout import apart, replaces_others
+from berth.scheduling.replica_plan.rollout import apart, of_several_deployments
 from berth.scheduling.settling import SettlingWindow, settled
 from berth.scheduling.single import workload_of
 
@@ -287,7 +287,8 @@ class SchedulingCycle:
         again = window.look_again(identity, costs, weight_sets, unserved=bool(unserved)) if first else None
         if again is None:
             if attempt.entry.gathers_since is None:
-                attempt.entry.replaces = not first and replaces_others(group, attempt.pods, self._cache.state)
+                several = not first and of_several_deployments(group, attempt.pods, self._cache.state)
+                attempt.entry.of_several = several
             again = window.next_pod(attempt.entry, first=first)
         else:
             attempt.entry.gathers_since = None

@@ -90,8 +90,8 @@ class QueueEntry:
     """monotonic time of the last pod that came"""
     gathers_since: float | None = None
     """monotonic time since which nothing but further pods is waited for; None while something else is"""
-    replaces: bool = False
-    """whether pods that waited when it began to gather replace others, in a rolling update"""
+    of_several: bool = False
+    """whether pods of other Deployments may come with those that waited when it began to gather"""
     pods: dict[str, Pod] = field(default_factory=dict)
     """waiting pods by uid"""
     left_over: set[str] = field(default_factory=set)

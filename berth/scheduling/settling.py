@@ -27,11 +27,11 @@ GATHER_SECONDS = 0.1
 """How long after its last pod a group waits for another one: a plan of all replicas is better than one of some."""
 GATHER_AT_MOST_SECONDS = 1.0
 """The longest that a group which could be planned waits for pods that keep coming."""
-ROLLOUT_GATHER_SECONDS = 0.5
-"""Likewise of pods that replace others. A controller writes 20 requests a second, three for each Deployment besides its
-pods: new pods of an application that is rolled out as a whole come further apart, and one without the others would be
-planned around the old ones."""
-ROLLOUT_GATHER_AT_MOST_SECONDS = 2.0
+DEPLOYMENTS_GATHER_SECONDS = 0.5
+"""Likewise of later pods of an application with several Deployments. A controller writes 20 requests a second, three
+for each Deployment besides its pods: new pods of an application that is scaled or rolled out as a whole come further
+apart, and where some are planned without the others they stay near what is there, so that all of them do."""
+DEPLOYMENTS_GATHER_AT_MOST_SECONDS = 2.0
 """Likewise."""
 POLL_SECONDS = 0.1
 """How soon a group in its window is looked at again."""
@@ -100,8 +100,8 @@ class SettlingWindow:
             if declared is not None:
                 declared.begin(entry)
         pace = Pace(GATHER_SECONDS, GATHER_AT_MOST_SECONDS)
-        if entry.replaces:
-            pace = Pace(ROLLOUT_GATHER_SECONDS, ROLLOUT_GATHER_AT_MOST_SECONDS)
+        if entry.of_several:
+            pace = Pace(DEPLOYMENTS_GATHER_SECONDS, DEPLOYMENTS_GATHER_AT_MOST_SECONDS)
         elif declared is not None:
             pace = declared.pace(entry) or pace
         due = min(entry.last_came + pace.gather, entry.gathers_since + pace.at_most)

@@ -70,15 +70,14 @@ def replaced_pods(group: Group, waiting: Iterable[Pod], cache: Cache) -> list[Po
     return found
 
 
-def replaces_others(group: Group, waiting: Iterable[Pod], state: ClusterState) -> bool:
-    """Whether pods of several Deployments may be about to be replaced, by these and by others that come soon.
+def of_several_deployments(group: Group, waiting: Iterable[Pod], state: ClusterState) -> bool:
+    """Whether pods of other Deployments may come soon, as where all are scaled or rolled out.
 
-    Some of these pods replace placed ones, or look like it, as their workload has pods of another revision; and another
-    workload has pods of a Deployment.
+    Some of these pods are of a Deployment, and another workload has pods of one.
     """
-    rolled = {workload for workload, *_ in _others(group, waiting, state)}
+    own = {workload for (workload, _), revision in map(_revision, waiting) if revision}
     others = (name for name, pods in member_pods(group, state) if pods.labels.get(TEMPLATE_HASH))
-    return bool(rolled) and len(rolled.union(others)) > 1
+    return bool(own) and len(own.union(others)) > 1
 
 
 def _others(group: Group, waiting: Iterable[Pod], state: ClusterState) -> Iterator[tuple[str, str, str]]:

@@ -10,11 +10,11 @@ from berth.network.costs import DEFAULT_WEIGHT_SETS, NO_COSTS, NetworkCosts
 from berth.network.groups import GroupKey
 from berth.scheduling.queue_entry import EntryKey, QueueEntry
 from berth.scheduling.settling import (
+    DEPLOYMENTS_GATHER_AT_MOST_SECONDS,
+    DEPLOYMENTS_GATHER_SECONDS,
     GATHER_AT_MOST_SECONDS,
     GATHER_SECONDS,
     REMEMBERED,
-    ROLLOUT_GATHER_AT_MOST_SECONDS,
-    ROLLOUT_GATHER_SECONDS,
     SETTLE_SECONDS,
     WEIGHTS_SECONDS,
     SettlingWindow,
@@ -89,16 +89,16 @@ def test_a_group_waits_for_pods_that_keep_coming(waited: float, since_last: floa
     assert found == (None if due is None else pytest.approx(clock.now + due))
 
 
-def test_pods_that_replace_others_gather_longer() -> None:
+def test_pods_of_several_deployments_gather_longer() -> None:
     clock = Clock()
     window, entry = SettlingWindow(clock), _entry(clock.now)
-    entry.replaces = True
-    assert window.next_pod(entry) == pytest.approx(clock.now + ROLLOUT_GATHER_SECONDS)
+    entry.of_several = True
+    assert window.next_pod(entry) == pytest.approx(clock.now + DEPLOYMENTS_GATHER_SECONDS)
     begun = clock.now
     while window.next_pod(entry) is not None:
-        clock.advance(0.8 * ROLLOUT_GATHER_SECONDS)
+        clock.advance(0.8 * DEPLOYMENTS_GATHER_SECONDS)
         entry.last_came = clock.now
-    assert clock.now - begun == pytest.approx(ROLLOUT_GATHER_AT_MOST_SECONDS, abs=ROLLOUT_GATHER_SECONDS)
+    assert clock.now - begun == pytest.approx(DEPLOYMENTS_GATHER_AT_MOST_SECONDS, abs=DEPLOYMENTS_GATHER_SECONDS)
 
 
 def test_pods_gather_without_room_to_remember_windows() -> None:
