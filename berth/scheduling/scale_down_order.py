@@ -13,15 +13,16 @@ node, and those that are not ready, go before all others whatever they cost.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final
 
 from berth.api.labels import ANNOTATION_DELETION_COST, LABEL_APPGROUP
 from berth.kube.objects import Pod
 
 BAND: Final = 1_000_000
-"""Costs of pods that share their node with as many others: from minus that many times this on, downwards."""
+"""Costs of pods that share their node with as many that go later: from minus that many times this on, downwards."""
 LOWEST: Final = -(2**31)
 """The least that the annotation may say."""
 _COST: Final = re.compile("0|[1-9][0-9]{0,9}|-[0-9]{1,10}", re.ASCII)
@@ -33,7 +34,8 @@ class _Replicas:
 
     pods: dict[str, tuple[str, int]] = field(default_factory=dict)
     """node and band of each, by uid"""
-    on_node: Counter[str] = field(default_factory=Counter)
+    on_node: defaultdict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    """how many of each band a node has"""
     in_band: Counter[int] = field(default_factory=Counter)
     lowest: dict[int, int] = field(default_factory=dict)
     """cost below which the next one of a band is; no higher than the least of those that are there"""
@@ -76,7 +78,8 @@ class ScaleDownOrder:
             return None
         self._take_out(owner, pod.metadata.uid)
         there = self._sets.setdefault(owner, _Replicas())
-        band = there.on_node[node]
+        # Where the first on a node is gone and others stay, the next one takes its place.
+        band = next(band for band in count() if band not in there.on_node.get(node, ()))
         first = -band * BAND
         cost = max(there.lowest.get(band, first + 1) - 1, first - BAND + 1, LOWEST)
         self._put(owner, pod.metadata.uid, node, cost)
@@ -91,7 +94,7 @@ class ScaleDownOrder:
         there = self._sets.setdefault(owner, _Replicas())
         band = max(0, -cost) // BAND
         there.pods[uid] = node, band
-        there.on_node[node] += 1
+        there.on_node[node][band] += 1
         there.in_band[band] += 1
         there.lowest[band] = min(there.lowest.get(band, 0), cost)
 
@@ -103,7 +106,7 @@ class ScaleDownOrder:
         if not there.pods:
             del self._sets[owner]
             return
-        there.on_node[node] -= 1
+        there.on_node[node] -= Counter((band,))
         if not there.on_node[node]:
             del there.on_node[node]
         there.in_band[band] -= 1

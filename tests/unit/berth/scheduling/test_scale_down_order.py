@@ -62,6 +62,15 @@ def test_those_that_come_later_go_before_those_that_were_there() -> None:
     assert place(order, "n3", "n1") == [-2, -BAND]
 
 
+def test_the_next_on_a_node_takes_the_place_of_the_one_that_is_gone_there() -> None:
+    order = ScaleDownOrder()
+    first = bound(replica("first"), "n1", 0)
+    order.seen(None, first)
+    assert place(order, "n2", "n2", "n1") == [-1, -BAND, -BAND - 1]
+    order.seen(first, None)
+    assert place(order, "n1", first=3) == [-2], "of two that are left none shares a node"
+
+
 def test_each_replica_set_by_itself() -> None:
     order = ScaleDownOrder()
     assert place(order, "n1", "n2") == [0, -1]
@@ -198,7 +207,8 @@ def test_whatever_comes_and_goes_pods_go_by_shared_nodes_and_then_the_last_first
                 order.seen(there.pop(names[step % len(names)])[2], None)
             continue
         pod = replica(f"p{number}")
-        shared = sum(each.spec.node_name == step for _, _, each in there.values())
+        taken = {band for band, _, each in there.values() if each.spec.node_name == step}
+        shared = min(set(range(len(taken) + 1)) - taken)
         cost = order.bind(pod, step)
         assert cost is not None
         assert LOWEST <= cost <= 0
