@@ -96,6 +96,11 @@ class ApiError(Exception):
         return self.status == 409
 
     @property
+    def invalid(self) -> bool:
+        """True when the object would break the rules of its kind."""
+        return self.status == 422
+
+    @property
     def expired(self) -> bool:
         """True when a watch or a list must start over (410 Gone)."""
         return self.status == 410

@@ -19,6 +19,7 @@ import structlog
 from berth.api.socketstatus import API_VERSION, KIND, MAX_PODS, PLACEMENT_MANAGER
 from berth.kube.client import TRANSPORT_ERRORS, ApiClient
 from berth.kube.errors import ApiError
+from berth.kube.managed_fields import owned_items
 from berth.kube.resources import SOCKET_STATUSES
 from berth.scheduling.cache.cache import Cache
 from controllers.placement.metrics import SOCKET_WRITES
@@ -127,7 +128,13 @@ class SocketAssignments:
     async def _write(self, node: str, body: dict[str, Any]) -> bool:
         """Apply; returns whether that is settled. One that is gone is: the watch tells of it."""
         try:
-            await self.client.apply(SOCKET_STATUSES, node, body, field_manager=FIELD_MANAGER)
+            try:
+                await self._apply(node, body)
+            except ApiError as error:
+                if not error.invalid:
+                    raise
+                await self._take_out(node, body)
+                await self._apply(node, body)
         except (ApiError, *TRANSPORT_ERRORS) as error:
             SOCKET_WRITES.labels("failed").inc()
             if isinstance(error, ApiError) and error.not_found:
@@ -136,3 +143,23 @@ class SocketAssignments:
             return False
         SOCKET_WRITES.labels("written").inc()
         return True
+
+    async def _apply(self, node: str, body: dict[str, Any]) -> None:
+        await self.client.apply(SOCKET_STATUSES, node, body, field_manager=FIELD_MANAGER)
+
+    async def _take_out(self, node: str, body: dict[str, Any]) -> None:
+        """Take out whole assignments that are applied no more and of which others own a part.
+
+        The API server would leave them that part, and refuses the list since no assignment may be without the rest.
+        """
+        raw = await self.client.get(SOCKET_STATUSES.raw, node)
+        owned: set[str] = set()
+        for entry in raw["metadata"].get("managedFields", ()):
+            if entry.get("manager") == FIELD_MANAGER:
+                owned.update(owned_items(entry, "spec", "assignments", key="uid"))
+        owned.difference_update(each["uid"] for each in body["spec"]["assignments"])
+        left = [each for each in raw.get("spec", {}).get("assignments", ()) if each["uid"] not in owned]
+        # Whoever has written since it was read wins: it is tried again.
+        metadata = {key: raw["metadata"][key] for key in ("uid", "resourceVersion")}
+        taken = {"metadata": metadata, "spec": {"assignments": left}}
+        await self.client.merge_patch(SOCKET_STATUSES, node, taken, field_manager=FIELD_MANAGER)

@@ -178,6 +178,32 @@ def test_what_others_assign_is_left_to_them_and_a_socket_edited_by_hand_is_follo
         assert assigned(stage) == {"p": other, "q": 1 - other, "elsewhere": 0}
 
 
+@pytest.mark.parametrize(
+    ("fields", "beside"),
+    [
+        pytest.param(("uid", "namespace", "name"), True, id="all but its socket"),
+        pytest.param(("uid", "socket"), False, id="the socket of the last one"),
+    ],
+)
+def test_an_assignment_of_which_others_own_a_part_goes_with_its_pod(
+    stage: Stage, own_cluster: LocalCluster, tmp_path: Path, fields: tuple[str, ...], beside: bool
+) -> None:
+    with run(own_cluster, tmp_path) as controller:
+        controller.wait_ready()
+        uid = add(stage, "p", "D")
+        stage.wait_bound("p")
+        found = eventually(lambda: assigned(stage), accept=lambda found: "p" in found, what="it is assigned")
+        entry = {"uid": uid, "namespace": stage.name, "name": "p", "socket": found["p"]}
+        elsewhere = {"uid": "elsewhere", "namespace": stage.name, "name": "elsewhere", "socket": 0}
+        theirs = [{field: entry[field] for field in fields}, *[elsewhere] * beside]
+        write(stage, {"spec": {"assignments": theirs}}, manager="somebody")
+        stage.delete_pod("p")
+        left = {"elsewhere": 0} if beside else {}
+        eventually(lambda: assigned(stage), accept=lambda found: found == left, what="it is assigned no more")
+        add(stage, "q", "D")
+        eventually(lambda: assigned(stage), accept=lambda found: found.keys() == {*left, "q"}, what="the next is")
+
+
 def test_where_nobody_asks_for_sockets_they_are_not_followed_and_nobody_is_assigned(
     stage: Stage, own_cluster: LocalCluster, tmp_path: Path
 ) -> None:

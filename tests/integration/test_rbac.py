@@ -283,6 +283,10 @@ def test_what_no_controller_may_do(secured: LocalCluster, name: str) -> None:
     assert [item for item in FORBIDDEN if _may(secured, name, *item)] == []
 
 
+def test_placement_may_take_an_assignment_out_that_others_own_a_part_of(secured: LocalCluster) -> None:
+    assert all(_may(secured, "placement", "berth.dev", "socketstatuses", "", verb) for verb in ("get", "patch"))
+
+
 @pytest.mark.parametrize("name", CONTROLLERS)
 @pytest.mark.parametrize("kind", ["secrets", "configmaps"])
 def test_no_controller_creates_secrets_or_configmaps(secured: LocalCluster, name: str, kind: str) -> None:

@@ -34,6 +34,9 @@ class Server:
         self.assigned: dict[str, list[dict[str, Any]]] = {}
         self.bodies: list[dict[str, Any]] = []
         self.errors: list[Exception] = []
+        self.refuses: list[str] = []
+        """uids of assignments that are not to be left out of what is applied"""
+        self.patched: list[dict[str, Any]] = []
 
     def show(self, node: str) -> None:
         shown = status(node)
@@ -45,8 +48,24 @@ class Server:
         self.bodies.append(body)
         if self.errors:
             raise self.errors.pop()
+        if any(each["uid"] in self.refuses for each in self.assigned.get(name, ())):
+            raise ApiError(status=422, reason="Invalid", message="spec.assignments[0].socket: Required value")
         self.assigned[name] = body["spec"]["assignments"]
         self.show(name)
+        return b"{}"
+
+    async def get(self, _: Any, name: str) -> dict[str, Any]:
+        items: dict[str, Any] = {f'k:{{"uid":"{each["uid"]}"}}': {"f:socket": {}} for each in self.assigned[name]}
+        owned = {"f:spec": {"f:assignments": items}}
+        metadata: dict[str, Any] = {"uid": f"sockets-{name}", "resourceVersion": "7"}
+        metadata["managedFields"] = [{"manager": FIELD_MANAGER, "fieldsV1": owned}, {"manager": "somebody"}]
+        theirs = {"uid": "elsewhere", "namespace": "default", "name": "elsewhere", "socket": 1}
+        return {"metadata": metadata, "spec": {"assignments": [*self.assigned[name], theirs]}}
+
+    async def merge_patch(self, _: Any, name: str, body: dict[str, Any], *, field_manager: str) -> bytes:
+        assert field_manager == FIELD_MANAGER
+        self.patched.append(body)
+        self.assigned[name] = body["spec"]["assignments"]
         return b"{}"
 
 
@@ -240,6 +259,19 @@ def test_a_write_that_fails_is_repeated_where_that_can_help(error: Exception, ag
     world.server.errors = [error]
     assert list(world.write()) == ["n2"]
     assert set(world.write()) == ({"n1", "n2"} if again else {"n2"})
+
+
+def test_what_is_refused_for_others_parts_of_it_is_taken_out_as_it_was_read() -> None:
+    world, pods = World(), [classed(f"p{number}", "D") for number in range(2)]
+    for pod in pods:
+        world.bind(pod, "n1")
+    world.write()
+    world.server.refuses = [pods[0].metadata.uid]
+    world.cache.delete_pod(pods[0])
+    assert set(world.write()["n1"]) == {"p1"}
+    (body,) = world.server.patched
+    assert body["metadata"] == {"uid": "sockets-n1", "resourceVersion": "7"}
+    assert [each["name"] for each in body["spec"]["assignments"]] == ["p1", "elsewhere"]
 
 
 async def test_it_waits_for_all_that_says_where_pods_are_and_goes_on_after_a_fault(
