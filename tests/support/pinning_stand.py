@@ -28,6 +28,7 @@ from tests.support.chosen_constants import chosen_constants
 from tests.support.cpusets import everything
 from tests.support.running_runtime import RunningRuntime
 from tests.support.scripted_runtime import PATIENCE
+from tests.support.stepped_clock import SteppedClock
 from tests.support.sysfs import write_sysfs
 
 CLASS = "berth.dev/interference-class"
@@ -93,8 +94,11 @@ class Stand:
         state = {"policyName": policy, "defaultCpuSet": "", "checksum": 1}
         (self.directory / "kubelet" / "cpu_manager_state").write_text(json.dumps(state))
 
-    def agent(self, *, constants: Mapping[str, float] | None = None, **options: Any) -> ControllerProcess:
-        """Start the agent and wait until it follows the node; constants as `chosen_constants` has them."""
+    def agent(
+        self, *, constants: Mapping[str, float] | None = None, clock: SteppedClock | None = None, **options: Any
+    ) -> ControllerProcess:
+        """Start the agent and wait until it follows the node; constants as `chosen_constants` has them, or a clock."""
+        environment = chosen_constants(self.directory / "constants", **constants) if constants else None
         given = {"name": self.node, "runtime": self.daemon.socket, "journal": self.directory / "journal"}
         given |= {"sysfs": self.directory / "sys", "kubelet": self.directory / "kubelet"} | options
         arguments = [f"--pinning-{name.replace('_', '-')}={value}" for name, value in given.items()]
@@ -104,7 +108,7 @@ class Stand:
             kubeconfig=kubeconfig,
             directory=self.directory,
             arguments=arguments,
-            environment=chosen_constants(self.directory / "constants", **constants) if constants else None,
+            environment=clock.environment if clock else environment,
         )
         self.agents.append(process)
         return process.wait_ready()

@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Coroutine
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final
 
 import structlog
@@ -16,7 +16,7 @@ import structlog
 from agents.node.pinning import metrics
 from agents.node.pinning.profiles import PROFILES, ProfiledClasses
 from agents.node.pinning.reconciler import Finding
-from agents.node.pinning.report import REASON_KUBELET_PINS, Found, kept_caches, status_of
+from agents.node.pinning.report import REASON_KUBELET_PINS, Found, by_the_clock, kept_caches, status_of
 from agents.node.pinning.restore import Leave
 from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.settings import PinningSettings
@@ -210,20 +210,22 @@ class PinningAgent:
         self._looked.set()
 
     async def _report(self) -> None:
-        told: tuple[Found, CustomObject | None] | None = None
+        told: tuple[Found, CustomObject | None, timedelta] | None = None
         while True:
             await self._looked.wait()
             self._looked.clear()
             if self._found is None:
                 continue
-            now, shown = time.monotonic(), (self._found, self._statuses.objects.get(self._node))
+            now, clock = time.monotonic(), datetime.now(UTC)
+            shown = self._found, self._statuses.objects.get(self._node), self._writer.step(clock)
             # Once a second nothing has changed, and working out what to say takes longer than seeing that.
             if shown == told and not self._writer.overdue(now):
                 continue
             there = status_in(shown[1])
-            if self._workplace.occupied and told_lately(there, datetime.now(UTC)):
+            if self._workplace.occupied and told_lately(there, clock):
                 continue  # whoever has the journal says what is so; two would write by turns for ever
-            status = status_of(self._found, there, datetime.now(UTC))
+            there = by_the_clock(there, shown[2], clock)
+            status = status_of(self._found, there, clock)
             if not self._writer.due(status, there, now):
                 told = shown
                 continue
@@ -261,6 +263,8 @@ class PinningAgent:
         found = replace(self._found, round=nobody, unable=text)
         try:
             async with asyncio.timeout(LAST_WORDS_SECONDS):
-                await self._writer.write(status_of(found, status_in(there), datetime.now(UTC)), time.monotonic())
+                clock = datetime.now(UTC)
+                before = by_the_clock(status_in(there), self._writer.step(clock), clock)
+                await self._writer.write(status_of(found, before, clock), time.monotonic())
         except (ApiError, *TRANSPORT_ERRORS) as error:
             log.warning("SocketStatus not written", error=str(error) or repr(error))

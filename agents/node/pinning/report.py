@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Final
 
@@ -79,6 +80,29 @@ def status_of(found: Found, previous: SocketStatusStatus, now: datetime) -> Sock
         sockets=reports(found.machine, found.division)[:MAX_SOCKETS] if found.machine else (),
         pods=pods[:MAX_PODS],
         conditions=apply(previous.conditions, _conditions(found), observed_generation=found.generation, now=now),
+    )
+
+
+def by_the_clock(status: SocketStatusStatus, step: timedelta, now: datetime) -> SocketStatusStatus:
+    """Return a status with its times as a clock tells them that was set by `step` since; none is after `now`.
+
+    So ages are right by a clock that was wrong when something changed, or that is wrong for a while.
+    """
+
+    def told(time: datetime) -> datetime:
+        with suppress(OverflowError):
+            time += step
+        return min(time, now)
+
+    return status.model_copy(
+        update={
+            "time": status.time and told(status.time),
+            "pods": tuple(pod.model_copy(update={"since": pod.since and told(pod.since)}) for pod in status.pods),
+            "conditions": tuple(
+                each.model_copy(update={"last_transition_time": told(each.last_transition_time)})
+                for each in status.conditions
+            ),
+        }
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import structlog
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
+from agents.node import boot_clock
 from berth.api.labels import BERTH_GROUP
 from berth.api.socketstatus import AGENT_CONDITIONS, API_VERSION, KIND, PLURAL, SocketStatusStatus
 from berth.kube.client import ApiClient
@@ -30,6 +32,8 @@ REPEAT_SECONDS: Final = 300.0
 """Greatest: the time of the last write says that the agent works."""
 LATE_SECONDS: Final = 60.0
 """How much later than that a write may come, as while the API server is away."""
+STEP_SECONDS: Final = 2.0
+"""By how much the clock and the time that has passed may differ without it having been set."""
 _INVALID: Final = 422
 """Status of an answer that refuses what the object would be, as with more items in a list than it may have."""
 _FIELDS: Final = [to_camel(name) for name in SocketStatusStatus.model_fields if name != "conditions"]
@@ -41,16 +45,19 @@ _NOT_DECLARED: Final = "field not declared in schema"
 class StatusWriter:
     """The status of one node."""
 
-    def __init__(self, client: ApiClient, node: str) -> None:
+    def __init__(self, client: ApiClient, node: str, *, boot: Callable[[], float] = boot_clock.now) -> None:
         """Prepare without I/O.
 
         Args:
             client: open API client.
             node: name of the node and of its SocketStatus.
+            boot: seconds since the machine started.
         """
         self._client = client
         self._node = node
+        self._boot = boot
         self._written: SocketStatusStatus | None = None
+        self._written_at = 0.0
         self._last = -REPEAT_SECONDS
         self._old_definition = False
         """whether the definition that is applied is of before caches were told"""
@@ -58,6 +65,13 @@ class StatusWriter:
     def overdue(self, now: float) -> bool:
         """Return whether to write even if nothing has changed; `now` is in monotonic seconds."""
         return now - self._last >= REPEAT_SECONDS
+
+    def step(self, time: datetime) -> timedelta:
+        """Return by how much the clock, which tells `time`, has been set since the last write; whole seconds."""
+        if self._written is None or self._written.time is None:
+            return timedelta()
+        step = (time - self._written.time).total_seconds() - (self._boot() - self._written_at)
+        return timedelta(seconds=round(step) if abs(step) >= STEP_SECONDS else 0)
 
     def due(self, status: SocketStatusStatus, there: SocketStatusStatus, now: float) -> bool:
         """Return whether to write: something has changed, somebody else changed it, or the last write is long ago.
@@ -80,7 +94,7 @@ class StatusWriter:
         """
         if self.overdue(now):
             self._old_definition = False  # another one may have been applied
-        self._last = now
+        self._last, at = now, self._boot()
         try:
             await self._tell(status)
         except ApiError as error:
@@ -91,7 +105,7 @@ class StatusWriter:
                 "caches and cores not told", problem="the definition of SocketStatus is older than the agent; apply it"
             )
             await self._tell(status)
-        self._written = status
+        self._written, self._written_at = status, at
 
     def _shown(self, status: SocketStatusStatus) -> SocketStatusStatus:
         """As much of a status as the definition has fields for, as far as that is known."""

@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from agents.node.pinning.reconciler import Finding
-from agents.node.pinning.report import MAX_SHOWN, REASON_KUBELET_PINS, Found, kept_caches, shown, status_of
+from agents.node.pinning.report import (
+    MAX_SHOWN,
+    REASON_KUBELET_PINS,
+    Found,
+    by_the_clock,
+    kept_caches,
+    shown,
+    status_of,
+)
 from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.wanted import PodWish, Problem
 from berth.api.conditions import Condition, ConditionStatus, find_condition
@@ -124,6 +132,24 @@ def test_times_stay_while_nothing_changes() -> None:
     lost = status(state("web", "B", 1, {"c": (Finding.DRIFTED, "it has CPUs 0-3, not 2-3")}), previous=first, now=LATER)
     assert lost.pods[0].since is None
     assert condition(lost, "Pinned").last_transition_time == LATER
+
+
+@pytest.mark.parametrize(
+    ("step", "now", "expected"),
+    [
+        pytest.param(timedelta(), LATER, NOW, id="not set"),
+        pytest.param(-timedelta(days=1), LATER, NOW - timedelta(days=1), id="set back"),
+        pytest.param(timedelta(minutes=5), LATER, NOW + timedelta(minutes=5), id="set ahead"),
+        pytest.param(
+            timedelta(), NOW - timedelta(days=1), NOW - timedelta(days=1), id="ahead, and nobody knows since when"
+        ),
+        pytest.param(timedelta.max, LATER, NOW, id="out of all bounds"),
+    ],
+)
+def test_times_are_those_of_a_clock_that_was_set(step: timedelta, now: datetime, expected: datetime) -> None:
+    found = by_the_clock(status(pinned("web", "B", 1), state("new", "A", None, {})), step, now)
+    assert {found.time, found.pods[0].since, *(each.last_transition_time for each in found.conditions)} == {expected}
+    assert found.pods[1].since is None
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from berth.kube.errors import ApiError
 from tests.support.api_server import Answer, ApiServer, Request, api_server, refusal
 
 STATUS = SocketStatusStatus(socket_count=2, pinned="1/1", time=datetime(2026, 1, 31, tzinfo=UTC))
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LATER = STATUS.model_copy(update={"time": datetime(2026, 2, 1, tzinfo=UTC)})
 OTHER = STATUS.model_copy(update={"pinned": "0/1"})
 
@@ -49,6 +50,26 @@ async def test_when_it_is_written(
     assert body["metadata"] == {"name": "n1"}
     assert body["status"] == STATUS.to_api()
     assert "spec" not in body
+
+
+@pytest.mark.parametrize(
+    ("passed", "seconds", "step"),
+    [
+        pytest.param(300.0, 300.2, 0, id="as much as has passed"),
+        pytest.param(300.0, 298.4, 0, id="a little less"),
+        pytest.param(300.0, 3900.3, 3600, id="set ahead"),
+        pytest.param(300.0, -3300.4, -3600, id="set back"),
+    ],
+)
+async def test_by_how_much_the_clock_was_set(passed: float, seconds: float, step: int) -> None:
+    boot = [1000.0]
+    with api_server(echo) as server:
+        async with ApiClient(server.connection()) as client:
+            writer = StatusWriter(client, "n1", boot=lambda: boot[-1])
+            assert writer.step(NOON) == timedelta()
+            await writer.write(STATUS.model_copy(update={"time": NOON}), 0.0)
+    boot.append(1000.0 + passed)
+    assert writer.step(NOON + timedelta(seconds=seconds)) == timedelta(seconds=step)
 
 
 class Missing:
