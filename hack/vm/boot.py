@@ -21,6 +21,8 @@ from hack.vm.qemu import Shape, command
 
 TIMEOUT: Final = 1800.0
 """Seconds that a boot may take, tests included: many times what it needs."""
+TEST_TIMEOUT: Final = 600.0
+"""Seconds that one test may take: where it hangs is told before the boot is over."""
 DISK_MIB: Final = 32
 """Size of the disk."""
 _SCRIPTS: Final = ("start.sh", "run.sh")
@@ -105,7 +107,7 @@ def _processor_seconds() -> float:
 def _script(name: str, tests: Sequence[str]) -> str:
     kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
     pytest = [sys.executable, "-m", "pytest", "-v", "--color=no", "--basetemp=/run/pytest"]
-    pytest += [f"--junitxml=/vm/{name}.xml", "-p", "no:cacheprovider", f"--timeout={TIMEOUT:.0f}"]
+    pytest += [f"--junitxml=/vm/{name}.xml", "-p", "no:cacheprovider", f"--timeout={TEST_TIMEOUT:.0f}"]
     for plugin in _PLUGINS:
         pytest += ["-p", plugin]
     pytest += tests
