@@ -41,6 +41,31 @@ async def test_a_cgroup_that_is_around_others_is_not_written(node: Rounds, up: i
     assert [entry.cgroup for entry in node.journal.entries.values()] == [str(own)]
 
 
+async def test_one_that_is_left_out_of_the_list_keeps_its_cpus_while_it_runs(node: Rounds) -> None:
+    web, other = node.container(0), node.container(1)
+    pinner, wishes = node.agent(), [wish(0), wish(1)]
+    await pinner.round(wishes, observe=False)
+    given = len(node.runtime.asked)
+    known = node.runtime.containers.pop(web.id)
+    for _ in range(2):
+        node.now += LOOK_SECONDS
+        found = await pinner.round(wishes, observe=False)
+        assert (web.cpus, other.cpus) == (ONE, ONE)
+        assert all(state.pinned for state in found.pods)
+    assert set(node.runtime.asked[given:]) == {"ListContainers"}
+    await pinner.round([wish(1)], observe=False)
+    assert (web.cpus, other.cpus) == (ALL, ONE), "it is wanted no more"
+    await pinner.round(wishes, observe=False)
+    node.runtime.containers[web.id] = known
+    node.now += LOOK_SECONDS
+    await pinner.round(wishes, observe=False)
+    assert web.cpus == ONE
+    del node.runtime.containers[web.id]
+    node.room.end(known.cgroup)
+    await pinner.round(wishes, observe=False)
+    assert list(node.journal.entries) == [other.id]
+
+
 async def test_a_runtime_that_says_yes_and_does_nothing(node: Rounds, monkeypatch: pytest.MonkeyPatch) -> None:
     web = node.container(0)
     monkeypatch.setattr(node.runtime, "update", lambda known: None)

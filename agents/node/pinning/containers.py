@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from agents.node.pinning.cgroup_paths import CgroupPathError, container_path, may_be
-from agents.node.pinning.cpuset import PROC, Cpuset, CpusetError, is_in_effect, read_cpuset
+from agents.node.pinning.cpuset import PROC, Cpuset, CpusetError, is_in_effect, is_populated, read_cpuset
 from agents.node.pinning.cri import Container, CriError, Place, RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy
 from agents.node.pinning.whose import container_name, kinds
@@ -132,6 +132,9 @@ class Containers:
         new = [each for each in chosen if each.id not in self._known]
         await self._locate([*new, *(each for each in chosen if each.id in self._known and each.id in again)])
         present = {container.id for container in chosen}
+        # A runtime that has lost sight of one that runs, as of its shim, says nothing of it: it is no less pinned.
+        wanted = {key: each for key, each in self._known.items() if each.container.pod_uid in pod_uids}
+        present |= {key for key, each in wanted.items() if key not in present and is_populated(each.cgroup)}
         self._unanswered &= present
         self._known = {key: located for key, located in self._known.items() if key in present}
         self._forget_early(present)

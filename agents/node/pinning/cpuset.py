@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -186,6 +186,15 @@ def allowed(pid: int, *, proc: Path = PROC) -> frozenset[int]:
 def has_inside(cgroup: Path) -> bool:
     """Return whether there are cgroups inside one, such as a container makes that runs containers itself."""
     return next(_inside(cgroup), None) is not None
+
+
+def is_populated(cgroup: Path) -> bool:
+    """Return whether anything runs in a cgroup, or in one inside it."""
+    for path in (cgroup, *_inside(cgroup)):
+        with suppress(OSError):
+            if (path / "cgroup.procs").read_bytes():
+                return True
+    return False
 
 
 def _is_partition(cgroup: Path) -> bool:

@@ -248,15 +248,31 @@ async def test_one_that_is_newer_than_a_late_answer_is_found_in_the_round_of_tha
     assert (slow.containers.late, slow.runtime.asked) == (False, 1)
 
 
-async def test_one_that_the_runtime_has_named_is_gone_when_it_names_it_no_more(slow: Slow) -> None:
-    slow.container(FIRST)
+async def test_one_that_the_runtime_names_no_more_is_gone_as_soon_as_nothing_runs_in_it(slow: Slow) -> None:
+    named = slow.container(FIRST)
     await slow.found()
     slow.runtime.answers.set_result((Container(FIRST, "u1", "web"),))
     assert await slow.found() == {FIRST: "web"}
     slow.runtime.again()
     assert await slow.found() == {FIRST: "web"}, "it is known"
     slow.runtime.answers.set_result(())
+    assert await slow.found() == {FIRST: "web"}, "it runs"
+    slow.runtime.again()
+    slow.runtime.answers.set_result(())
+    (named / "cgroup.procs").write_text("")
     assert await slow.found() == {}
+
+
+async def test_what_runs_in_cgroups_of_a_container_is_seen_where_the_runtime_names_it_no_more(slow: Slow) -> None:
+    """As systemd in a container does: a cgroup with others inside that divide its CPUs has no process of its own."""
+    named = slow.container(FIRST)
+    slow.runtime.answers.set_result((Container(FIRST, "u1", "web"),))
+    assert await slow.found() == {FIRST: "web"}
+    (named / "cgroup.procs").rename(cgroup(named / "system.slice" / "web.service") / "cgroup.procs")
+    (named / "cgroup.procs").write_text("")
+    slow.runtime.again()
+    slow.runtime.answers.set_result(())
+    assert await slow.found() == {FIRST: "web"}
 
 
 async def test_what_a_runtime_says_long_after_it_was_asked_counts_for_nothing(slow: Slow) -> None:
