@@ -79,15 +79,20 @@ def _emptied(
 
 
 def _by_zones(draft: Draft, found: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[list[int]]]:
-    """The columns of each pod set zone by zone, the zone with most first; and one of each zone before any other."""
+    """The columns of each pod set zone by zone, the zone with most first; and one of each zone before any other.
+
+    In a zone those come first that most pod sets have: so the last pods of all of them are near each other.
+    """
     by_zone, in_turns = list[list[int]](), list[list[int]]()
-    for columns in found:
-        zones, seen = draft.model.zone[list(columns)].tolist(), Counter[int]()
+    sets = Counter(column for columns in found for column in columns)
+    for unsorted in found:
+        columns = sorted(unsorted, key=lambda column: -sets[column])
+        zones, seen = draft.model.zone[columns].tolist(), Counter[int]()
         most, places = Counter(zones), list[tuple[int, int, int, int]]()
         for zone, column in zip(zones, columns, strict=True):
             places.append((seen[zone], -most[zone], zone, column))
             seen[zone] += 1
-        by_zone.append([column for *_, column in sorted(places, key=lambda place: place[1:])])
+        by_zone.append([column for *_, column in sorted(places, key=lambda place: (*place[1:3], place[0]))])
         in_turns.append([column for *_, column in sorted(places)])
     return by_zone, in_turns
 

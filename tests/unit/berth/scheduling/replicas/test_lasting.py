@@ -122,6 +122,18 @@ def test_two_are_left_in_one_zone_where_that_is_better_than_one_in_each_of_two()
         assert sorted(order) == [alone, *others]
 
 
+def test_the_last_pods_of_all_sets_share_a_node_where_some_have_none_on_the_first() -> None:
+    asked = boutique(9, nodes=cluster(24, 4), routing=Routing.ALL)
+    of_all, rows = [4, 8, 12, 16, 1, 5, 9, 13], range(len(asked.pod_sets))
+    draft = Draft(Books(Model(asked, np.arange(24))))
+    for row, column in itertools.product(rows, of_all):
+        draft.put(row, column)
+    for row in rows:
+        draft.put(row, 20 if row % 2 else 0)
+    order = finish(lasting_first(draft, UNLIMITED))
+    assert {columns[0] for columns in order} == {4}
+
+
 def later(looks: int) -> Budget:
     """Time that is over after so many looks at the clock."""
     times = itertools.count()
