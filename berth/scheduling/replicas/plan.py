@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from berth.network.routing import Routing
 from berth.scheduling.gang.budget import BEFORE_LONG, UNLIMITED, Budget
 from berth.scheduling.replicas.books import Books
 from berth.scheduling.replicas.columns import choose_columns
@@ -48,6 +49,8 @@ class Effort:
     """zone patterns that are filled"""
     improved: int = 2
     """starts that are improved"""
+    resumed: int = 4
+    """the same where replicas are placed to whom a Service keeps calls near"""
     kicks: int = 30
     """rounds of kicks for a small problem; fewer for larger ones"""
     rescue: int = 20
@@ -170,7 +173,8 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
         if draft.at_floor(rows):
             return
         draft.restore(rows, empty)
-    starts = yield from _starts(draft, rows, budget, effort, effort.improved if sum(replicas) <= MANY else 1)
+    keep = effort.resumed if _resumes(draft.model, rows) else effort.improved
+    starts = yield from _starts(draft, rows, budget, effort, keep if sum(replicas) <= MANY else 1)
     found: list[tuple[_Standing, Counts]] = []
     for _, planned in sorted(starts.items(), key=lambda start: start[0]):
         if found and budget.over:
@@ -226,6 +230,18 @@ def _starts(
             if len(starts) > keep:
                 del starts[max(starts)]
     return starts
+
+
+def _resumes(model: Model, rows: Sequence[int]) -> bool:
+    """Whether workloads of these pod sets have placed replicas to whom a Service keeps calls near.
+
+    A slice beyond those has endpoints of its own, but its pods look dear as long as it is not complete: patterns with
+    one promise too little, and what fills them is no good before it is improved.
+    """
+    return any(
+        model.problem.workloads[workload].routing is not Routing.ALL and model.placed[workload].any()
+        for workload in {model.workload[row] for row in rows}
+    )
 
 
 def _rounds(model: Model, rows: Sequence[int], effort: Effort) -> int:
