@@ -16,11 +16,10 @@ from typing import Final
 from hack.localcluster.errors import ClusterError
 from hack.localcluster.paths import REPOSITORY
 from hack.vm.initramfs import initramfs
+from hack.vm.machine import run_machine
 from hack.vm.packages import Parts
 from hack.vm.qemu import Shape, command
 
-TIMEOUT: Final = 1800.0
-"""Seconds that a boot may take, tests included: many times what it needs."""
 TEST_TIMEOUT: Final = 600.0
 """Seconds that one test may take: where it hangs is told before the boot is over."""
 DISK_MIB: Final = 32
@@ -85,9 +84,9 @@ def boot(
     line += command(parts, initramfs=directory / "initramfs", shared=shared, disk=directory / "disk", shape=shape)
     began, worked = time.monotonic(), _processor_seconds()
     try:
-        subprocess.run(line, env=parts.environment, stdin=subprocess.DEVNULL, check=False, timeout=TIMEOUT)
-    except subprocess.TimeoutExpired as error:
-        raise ClusterError(f"{name}: still running after {TIMEOUT:.0f} s: see what it said last") from error
+        run_machine(line, parts.environment, shared / "begun")
+    except ClusterError as error:
+        raise ClusterError(f"{name}: {error}") from error
     results = shared / f"{name}.xml"
     if results.exists():
         results.replace(directory / results.name)

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Goes on in the host's root: mounts what an ordinary system has, and runs /vm/run.sh, under systemd if it is to.
+echo > /vm/begun
 mount --make-rshared /
 mount -t tmpfs tmpfs /run
 mkdir /dev/pts /dev/shm
