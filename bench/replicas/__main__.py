@@ -7,6 +7,7 @@
     .venv/bin/python -m bench.replicas boutique --live
     .venv/bin/python -m bench.replicas grow
     .venv/bin/python -m bench.replicas rollouts --number 72
+    .venv/bin/python -m bench.replicas scalings
     .venv/bin/python -m bench.replicas large
     .venv/bin/python -m bench.replicas add
     .venv/bin/python -m bench.replicas compare --problems 500
@@ -25,7 +26,7 @@ from pathlib import Path
 
 import yaml
 
-from bench.replicas import additions, boutique, comparison, growth, large, rollouts
+from bench.replicas import additions, boutique, comparison, growth, large, rollouts, scalings
 from bench.replicas.cluster import Manifest, read_cluster
 from bench.replicas.live import run_live
 from bench.replicas.report import COLUMNS, cells, page, table
@@ -91,6 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rolled.add_argument("--number", type=int, default=72, help="how many rollouts; default: 72")
     rolled.add_argument("--first", type=int, default=0, help="seed of the first; default: 0")
     rolled.add_argument("--scores", action="store_true", help="without the AppGroup: by kube-scheduler's scores")
+    walks = commands.add_parser("scalings", help="scale Online Boutique as a whole, up and down, six times")
+    walks.add_argument("--number", type=int, default=20, help="how many applications; default: 20")
+    walks.add_argument("--first", type=int, default=0, help="seed of the first; default: 0")
     commands.add_parser("large", help="roll out many replicas, with and without the pods to come in the plan")
     commands.add_parser("add", help="one more replica for each of 150 applications, costs from 1 to 3000")
     compared = commands.add_parser("compare", help="`berth plan` beside the optimum of generated problems")
@@ -112,6 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         seeds = range(options.first, options.first + options.number)
         planner = growth.by_scores if options.scores else growth.by_berth_plan
         print(rollouts.page(rollouts.roll_out(rollouts.Rollout.of(seed), planner) for seed in seeds))
+    elif options.command == "scalings":
+        seeds = range(options.first, options.first + options.number)
+        print(rollouts.page((step for seed in seeds for step in scalings.scaled(seed)), "steps"))
     elif options.command == "large":
         print(large.page())
     elif options.command == "add":

@@ -101,7 +101,14 @@ def roll_out(rollout: Rollout, planner: Planner = by_berth_plan) -> Ending:
         cluster.sync()
         cluster.run(chance.uniform(0.2, 1.5) * pace[1])
     cluster.run()
-    fresh = Cluster(replace(rollout.case, replicas=replicas), rollout.limits, pace, chance, planner)
+    return judged(rollout, cluster, replicas, plans=cluster.plans)
+
+
+def judged(rollout: Rollout, cluster: Cluster, replicas: int, *, plans: int) -> Ending:
+    """What is there now beside so many replicas placed from scratch; `plans` is how many it took."""
+    fresh = Cluster(
+        replace(rollout.case, replicas=replicas), rollout.limits, cluster.pace, cluster.chance, cluster.planner
+    )
     fresh.place()
     now, scratch = (read_cluster(each.documents()) for each in (cluster, fresh))
     return Ending(
@@ -109,18 +116,18 @@ def roll_out(rollout: Rollout, planner: Planner = by_berth_plan) -> Ending:
         lived=evaluate(now, GROUP),
         fresh=evaluate(scratch, GROUP),
         objectives=(objective(now, GROUP), objective(scratch, GROUP)),
-        plans=cluster.plans,
+        plans=plans,
         settled=cluster.settled,
         broken=len(violations(now)),
     )
 
 
-def page(endings: Iterable[Ending]) -> str:
-    """A row for the rollouts with each kind of rules, and one for all."""
+def page(endings: Iterable[Ending], what: str = "rollouts") -> str:
+    """A row for those with each kind of rules, and one for all."""
     found = list(endings)
     rules = {rule: [each for each in found if each.rollout.case.rule == rule] for rule in RULES}
     rows = [_row(rule, those) for rule, those in rules.items() if those]
-    header = ["rules", "rollouts", "dearer than 1.2 x", "lose a node", "lose a zone", "any of these"]
+    header = ["rules", what, "dearer than 1.2 x", "lose a node", "lose a zone", "any of these"]
     more = ["objective above 1.2 x", "cost above", "unfinished", "hard rules broken", "plans"]
     return table([*header, *more], [*rows, _row("all", found)])
 
