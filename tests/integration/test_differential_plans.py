@@ -26,6 +26,8 @@ PROBLEMS = 150
 """Generated problems; some have no placement at all."""
 RULES = ("nodeAffinity", "taints", "hostPorts", "antiAffinity", "topologySpread", "resources")
 """Rules that can be the only one that is broken; those that rarely are come first."""
+CROSSED = 40
+"""Further problems, whose rules mean pods of other workloads as well."""
 AT_ONCE = 8
 """Problems whose pods are placed at the same time."""
 
@@ -58,6 +60,13 @@ def plans() -> list[JointPlan]:
 
 
 @pytest.fixture(scope="module")
+def crossed() -> list[JointPlan]:
+    """Plans whose pods have an order."""
+    found = (joint_plan(seed, grown=bool(seed % 2), crossed=True, strategy="replicas") for seed in range(CROSSED))
+    return [plan for plan in found if plan.steps]
+
+
+@pytest.fixture(scope="module")
 def spoiled(plans: list[JointPlan]) -> list[JointPlan]:
     """The same pods on one node each, where that breaks rules of kube-scheduler's by the word of bench/replicas.
 
@@ -79,7 +88,10 @@ def _broken(plan: JointPlan) -> set[str]:
 
 @pytest.fixture(scope="module")
 def refusals(
-    plans: list[JointPlan], spoiled: list[JointPlan], module_cluster: Callable[..., LocalCluster]
+    plans: list[JointPlan],
+    spoiled: list[JointPlan],
+    crossed: list[JointPlan],
+    module_cluster: Callable[..., LocalCluster],
 ) -> dict[str, Refusal]:
     """By plan, the first pod that kube-scheduler refused."""
     options = Options(
@@ -99,7 +111,7 @@ def refusals(
         for collection, item in background(plan):
             api().request("POST", collection, item)
 
-    wanted: Sequence[JointPlan] = [*plans, *spoiled]
+    wanted: Sequence[JointPlan] = [*plans, *spoiled, *crossed]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(prepare, wanted))
     LocalCluster.start(cluster.name, root=cluster.layout.home.parent, scheduler=True, die_with_parent=True)
@@ -109,9 +121,11 @@ def refusals(
     return {refusal.plan.name: refusal for refusal in found if refusal is not None}
 
 
+@pytest.mark.parametrize("which", ["plans", "crossed"])
 def test_kube_scheduler_takes_every_pod_where_it_is_planned(
-    plans: list[JointPlan], refusals: dict[str, Refusal]
+    which: str, refusals: dict[str, Refusal], request: pytest.FixtureRequest
 ) -> None:
+    plans: list[JointPlan] = request.getfixturevalue(which)
     refused = [refusals[plan.name] for plan in plans if plan.name in refusals]
     texts = [f"{item.plan.name}: {item.step} in {item.plan.steps}: {item.message}" for item in refused]
     assert not texts, "\n".join([f"{len(texts)} of {len(plans)} refused", *texts[:5]])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import yaml
@@ -49,9 +50,11 @@ class Refusal:
     message: str
 
 
-def joint_plan(seed: int, *, grown: bool, strategy: str | None = None) -> JointPlan:
-    """Plan one generated problem, by the default strategy if none is named."""
+def joint_plan(seed: int, *, grown: bool, crossed: bool = False, strategy: str | None = None) -> JointPlan:
+    """Plan one generated problem, by the default strategy if none is named; `crossed` as in :func:`cross`."""
     documents = [dict(item) for item in flatten(problem(seed, grown=grown))]
+    if crossed:
+        cross(documents, Random(f"crossed {seed}"))
     read, wrong = read_documents([Source("problem.yaml", yaml.dump_all(documents, Dumper=yaml.CSafeDumper))])
     inputs, more = assemble(read, forecasts=FORECASTS)
     assert not [*wrong, *more]
@@ -61,7 +64,30 @@ def joint_plan(seed: int, *, grown: bool, strategy: str | None = None) -> JointP
         for item in simulation.placed
     ]
     waiting = len(steps) + len(simulation.unplaced)
-    return JointPlan(f"p{seed}{'g' if grown else ''}", documents, steps, waiting)
+    return JointPlan(f"p{seed}{'g' if grown else ''}{'c' if crossed else ''}", documents, steps, waiting)
+
+
+def cross(documents: Sequence[Manifest], random: Random) -> None:
+    """Have workloads spread together with others, who need not, and keep apart from others' pods in any namespace.
+
+    Such a spread may be broken by one pod until others are there: it asks for an order.
+    """
+    workloads = [item for item in documents if item["kind"] == "Deployment"]
+    names = [item["metadata"]["name"] for item in workloads]
+    for item in workloads:
+        name, spec = item["metadata"]["name"], item["spec"]["template"]["spec"]
+        together = {"matchExpressions": [{"key": "app", "operator": "In", "values": [name, random.choice(names)]}]}
+        stated = spec.get("topologySpreadConstraints", [])
+        if not stated and random.randrange(100) < 60:
+            skew = random.choice((1, 2))
+            stated = [{"topologyKey": ZONE, "maxSkew": skew, "whenUnsatisfiable": "DoNotSchedule"}]
+        if stated:
+            spec["topologySpreadConstraints"] = [constraint | {"labelSelector": together} for constraint in stated]
+        if random.randrange(100) < 30:
+            other = {"matchLabels": {"app": random.choice(names)}}
+            term = {"topologyKey": HOSTNAME, "labelSelector": other, "namespaceSelector": {}}
+            apart = spec.setdefault("affinity", {}).setdefault("podAntiAffinity", {})
+            apart.setdefault("requiredDuringSchedulingIgnoredDuringExecution", []).append(term)
 
 
 def on_one_node(plan: JointPlan) -> list[JointPlan]:
