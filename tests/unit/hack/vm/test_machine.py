@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hack.harness.cluster import eventually
 from hack.localcluster.errors import ClusterError
 from hack.vm.machine import BOOTS, run_machine
 
@@ -62,6 +65,20 @@ def test_one_that_stands_still_is_begun_anew(tmp_path: Path, stands_still: int, 
     machine.run()
     assert machine.starts == stands_still + 1
     assert machine.begun.exists()
+
+
+def test_what_it_does_before_anybody_looks_counts_as_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(tmp_path, stands_still=1)
+    popen = subprocess.Popen
+
+    def late(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        before, made = machine.starts, popen(*arguments, **options)
+        eventually(lambda: machine.starts, accept=lambda starts: starts > before, what="it is started")
+        return made
+
+    monkeypatch.setattr(subprocess, "Popen", late)
+    machine.run()
+    assert machine.starts == 2
 
 
 def test_one_that_never_begins_is_told(tmp_path: Path) -> None:
