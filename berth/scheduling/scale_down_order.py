@@ -79,7 +79,8 @@ class ScaleDownOrder:
         self._take_out(owner, pod.metadata.uid)
         there = self._sets.setdefault(owner, _Replicas())
         # Where the first on a node is gone and others stay, the next one takes its place.
-        band = next(band for band in count() if band not in there.on_node.get(node, ()))
+        bands = there.on_node.get(node, Counter())
+        band = next(band for band in count() if sum(many for each, many in bands.items() if each <= band) <= band)
         first = -band * BAND
         cost = max(there.lowest.get(band, first + 1) - 1, first - BAND + 1, LOWEST)
         self._put(owner, pod.metadata.uid, node, cost)

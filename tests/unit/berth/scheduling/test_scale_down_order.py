@@ -71,6 +71,14 @@ def test_the_next_on_a_node_takes_the_place_of_the_one_that_is_gone_there() -> N
     assert place(order, "n1", first=3) == [-2], "of two that are left none shares a node"
 
 
+def test_pods_that_say_nothing_count_each_on_their_node() -> None:
+    """As those that were bound while `podDeletionCost` was off."""
+    order = ScaleDownOrder()
+    for name, node in (("a", "n1"), ("b", "n1"), ("c", "n1"), ("d", "n2")):
+        order.seen(None, bound(replica(name), node, None))
+    assert place(order, "n2", "n1") == [-BAND, -3 * BAND]
+
+
 def test_each_replica_set_by_itself() -> None:
     order = ScaleDownOrder()
     assert place(order, "n1", "n2") == [0, -1]
@@ -194,11 +202,13 @@ def test_an_annotation_is_read_as_a_replica_set_does(text: str, cost: int | None
 
 @given(
     steps=st.lists(
-        st.one_of(st.sampled_from(["n1", "n2", "n3"]), st.integers(0, 5)),
+        st.one_of(st.tuples(st.sampled_from(["n1", "n2", "n3"]), st.booleans()), st.integers(0, 5)),
         max_size=30,
     )
 )
-def test_whatever_comes_and_goes_pods_go_by_shared_nodes_and_then_the_last_first(steps: list[str | int]) -> None:
+def test_whatever_comes_and_goes_pods_go_by_shared_nodes_and_then_the_last_first(
+    steps: list[tuple[str, bool] | int],
+) -> None:
     order, there = ScaleDownOrder(), dict[str, tuple[int, int, Pod]]()
     for number, step in enumerate(steps):
         if isinstance(step, int):
@@ -206,13 +216,17 @@ def test_whatever_comes_and_goes_pods_go_by_shared_nodes_and_then_the_last_first
             if names:
                 order.seen(there.pop(names[step % len(names)])[2], None)
             continue
-        pod = replica(f"p{number}")
-        taken = {band for band, _, each in there.values() if each.spec.node_name == step}
-        shared = min(set(range(len(taken) + 1)) - taken)
-        cost = order.bind(pod, step)
+        pod, (node, told) = replica(f"p{number}"), step
+        if not told:
+            there[pod.metadata.uid] = 0, 0, bound(pod, node, None)
+            order.seen(None, there[pod.metadata.uid][2])
+            continue
+        here = [band for band, _, each in there.values() if each.spec.node_name == node]
+        shared = min(band for band in range(len(here) + 1) if sum(each <= band for each in here) <= band)
+        cost = order.bind(pod, node)
         assert cost is not None
         assert LOWEST <= cost <= 0
         assert all(cost < other for band, other, _ in there.values() if band <= shared)
         assert all(cost > other for band, other, _ in there.values() if band > shared)
-        there[pod.metadata.uid] = shared, cost, bound(pod, step, cost)
+        there[pod.metadata.uid] = shared, cost, bound(pod, node, cost)
         order.seen(pod, there[pod.metadata.uid][2])
