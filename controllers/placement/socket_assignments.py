@@ -131,9 +131,8 @@ class SocketAssignments:
             try:
                 await self._apply(node, body)
             except ApiError as error:
-                if not error.invalid:
+                if not (error.invalid and await self._take_out(node, body)):
                     raise
-                await self._take_out(node, body)
                 await self._apply(node, body)
         except (ApiError, *TRANSPORT_ERRORS) as error:
             SOCKET_WRITES.labels("failed").inc()
@@ -147,8 +146,8 @@ class SocketAssignments:
     async def _apply(self, node: str, body: dict[str, Any]) -> None:
         await self.client.apply(SOCKET_STATUSES, node, body, field_manager=FIELD_MANAGER)
 
-    async def _take_out(self, node: str, body: dict[str, Any]) -> None:
-        """Take out whole assignments that are applied no more and of which others own a part.
+    async def _take_out(self, node: str, body: dict[str, Any]) -> bool:
+        """Take out whole assignments that are applied no more and of which others own a part; whether there are any.
 
         The API server would leave them that part, and refuses the list since no assignment may be without the rest.
         """
@@ -158,8 +157,12 @@ class SocketAssignments:
             if entry.get("manager") == FIELD_MANAGER:
                 owned.update(owned_items(entry, "spec", "assignments", key="uid"))
         owned.difference_update(each["uid"] for each in body["spec"]["assignments"])
-        left = [each for each in raw.get("spec", {}).get("assignments", ()) if each["uid"] not in owned]
+        there = raw.get("spec", {}).get("assignments", ())
+        left = [each for each in there if each["uid"] not in owned]
+        if len(left) == len(there):
+            return False
         # Whoever has written since it was read wins: it is tried again.
         metadata = {key: raw["metadata"][key] for key in ("uid", "resourceVersion")}
         taken = {"metadata": metadata, "spec": {"assignments": left}}
         await self.client.merge_patch(SOCKET_STATUSES, node, taken, field_manager=FIELD_MANAGER)
+        return True

@@ -55,12 +55,13 @@ class Server:
         return b"{}"
 
     async def get(self, _: Any, name: str) -> dict[str, Any]:
-        items: dict[str, Any] = {f'k:{{"uid":"{each["uid"]}"}}': {"f:socket": {}} for each in self.assigned[name]}
+        there = self.assigned.get(name, [])
+        items: dict[str, Any] = {f'k:{{"uid":"{each["uid"]}"}}': {"f:socket": {}} for each in there}
         owned = {"f:spec": {"f:assignments": items}}
         metadata: dict[str, Any] = {"uid": f"sockets-{name}", "resourceVersion": "7"}
         metadata["managedFields"] = [{"manager": FIELD_MANAGER, "fieldsV1": owned}, {"manager": "somebody"}]
         theirs = {"uid": "elsewhere", "namespace": "default", "name": "elsewhere", "socket": 1}
-        return {"metadata": metadata, "spec": {"assignments": [*self.assigned[name], theirs]}}
+        return {"metadata": metadata, "spec": {"assignments": [*there, theirs]}}
 
     async def merge_patch(self, _: Any, name: str, body: dict[str, Any], *, field_manager: str) -> bytes:
         assert field_manager == FIELD_MANAGER
@@ -250,6 +251,7 @@ def test_never_assigned_and_never_moved(name: str, scheduler: str, letter: str |
         pytest.param(TimeoutError(), True, id="no answer"),
         pytest.param(ApiError(status=404, reason="NotFound", message="gone"), False, id="deleted"),
         pytest.param(ApiError(status=409, reason="Conflict", message="changed"), True, id="by somebody else"),
+        pytest.param(ApiError(status=422, reason="Invalid", message="too many"), True, id="for what others own wholly"),
     ],
 )
 def test_a_write_that_fails_is_repeated_where_that_can_help(error: Exception, again: bool) -> None:
@@ -258,6 +260,7 @@ def test_a_write_that_fails_is_repeated_where_that_can_help(error: Exception, ag
     world.bind(classed("q", "D"), "n2")
     world.server.errors = [error]
     assert list(world.write()) == ["n2"]
+    assert world.server.patched == []
     assert set(world.write()) == ({"n1", "n2"} if again else {"n2"})
 
 
