@@ -16,7 +16,7 @@ import structlog
 from agents.node.pinning import metrics
 from agents.node.pinning.profiles import PROFILES, ProfiledClasses
 from agents.node.pinning.reconciler import Finding
-from agents.node.pinning.report import REASON_KUBELET_PINS, Found, by_the_clock, kept_caches, status_of
+from agents.node.pinning.report import REASON_KUBELET_PINS, Found, kept_caches, status_of
 from agents.node.pinning.restore import Leave
 from agents.node.pinning.rounds import PodState, Round
 from agents.node.pinning.settings import PinningSettings
@@ -224,8 +224,7 @@ class PinningAgent:
             there = status_in(shown[1])
             if self._workplace.occupied and told_lately(there, clock):
                 continue  # whoever has the journal says what is so; two would write by turns for ever
-            there = by_the_clock(there, shown[2], clock)
-            status = status_of(self._found, there, clock)
+            status = status_of(self._found, self._writer.last(there, clock), clock)
             if not self._writer.due(status, there, now):
                 told = shown
                 continue
@@ -264,7 +263,7 @@ class PinningAgent:
         try:
             async with asyncio.timeout(LAST_WORDS_SECONDS):
                 clock = datetime.now(UTC)
-                before = by_the_clock(status_in(there), self._writer.step(clock), clock)
-                await self._writer.write(status_of(found, before, clock), time.monotonic())
+                last = self._writer.last(status_in(there), clock)
+                await self._writer.write(status_of(found, last, clock), time.monotonic())
         except (ApiError, *TRANSPORT_ERRORS) as error:
             log.warning("SocketStatus not written", error=str(error) or repr(error))

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from agents.node import boot_clock
+from agents.node.pinning.report import by_the_clock
 from berth.api.labels import BERTH_GROUP
 from berth.api.socketstatus import AGENT_CONDITIONS, API_VERSION, KIND, PLURAL, SocketStatusStatus
 from berth.kube.client import ApiClient
@@ -34,8 +35,6 @@ LATE_SECONDS: Final = 60.0
 """How much later than that a write may come, as while the API server is away."""
 STEP_SECONDS: Final = 2.0
 """By how much the clock and the time that has passed may differ without it having been set."""
-_INVALID: Final = 422
-"""Status of an answer that refuses what the object would be, as with more items in a list than it may have."""
 _FIELDS: Final = [to_camel(name) for name in SocketStatusStatus.model_fields if name != "conditions"]
 """What a status has on the wire beside conditions."""
 _NOT_DECLARED: Final = "field not declared in schema"
@@ -72,6 +71,13 @@ class StatusWriter:
             return timedelta()
         step = (time - self._written.time).total_seconds() - (self._boot() - self._written_at)
         return timedelta(seconds=round(step) if abs(step) >= STEP_SECONDS else 0)
+
+    def last(self, there: SocketStatusStatus, time: datetime) -> SocketStatusStatus:
+        """Return what was said last, with its times as the clock tells them that says `time` now.
+
+        A watch may still show what was there before, whose times would be set back by what the clock was set since.
+        """
+        return by_the_clock(self._written or there, self.step(time), time)
 
     def due(self, status: SocketStatusStatus, there: SocketStatusStatus, now: float) -> bool:
         """Return whether to write: something has changed, somebody else changed it, or the last write is long ago.
@@ -121,8 +127,8 @@ class StatusWriter:
         try:
             answer = await self._apply(body, subresource="status")
         except ApiError as error:
-            if error.status == _INVALID:
-                # With what others have written there may be too much. Where it is refused without, nothing is lost.
+            if error.invalid:
+                # With what others have written a list may be too long. Where it is refused without, nothing is lost.
                 await self._set(body["status"])
                 # What is set, and not applied, would stay when it is applied no more.
                 await self._set({})

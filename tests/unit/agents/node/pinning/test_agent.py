@@ -6,15 +6,18 @@ With a real API server, kernel and runtime it is in tests/integration/test_pinni
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from agents.node.pinning import agent, status_writer
 from agents.node.pinning.agent import SILENCE_SECONDS, PinningAgent
 from agents.node.pinning.journal import Entry, Journal
 from agents.node.pinning.pinner import Pinner
@@ -333,6 +336,32 @@ async def test_while_another_process_has_the_journal_one_of_them_writes_the_stat
             else:
                 await until(lambda: "Unable" in json.dumps(plane.reports))
                 other.close()
+
+
+async def test_ages_are_those_of_what_it_said_last_though_the_watch_does_not_show_that(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are set with the clock once, and not back with what the watch still shows."""
+    for module in (agent, status_writer):
+        monkeypatch.setattr(module, "INTERVAL_SECONDS", 0.05)
+    ahead = [timedelta()]
+    monkeypatch.setattr(agent, "datetime", SimpleNamespace(now=lambda zone: datetime.now(zone) + ahead[-1]))
+    plane = Plane()
+    told = {**POD, "socket": 1, "cpus": "1", "since": "2026-01-01T00:00:00Z"}
+    plane.objects["socketstatuses"][0]["status"] = {"time": "2026-01-02T00:00:00Z", "pods": [told]}
+
+    def ages() -> list[str]:
+        return [pod["since"] for report in plane.reports for pod in report["pods"]]
+
+    with api_server(plane) as server:
+        async with running(machine, server):
+            await until(lambda: len(plane.reports) >= 2)
+            ahead.append(timedelta(hours=1))
+            await until(lambda: "2026-01-01T01:00:00Z" in ages())
+            count = len(plane.reports)
+            await until(lambda: len(plane.reports) >= count + 2)
+            found = ages()
+    assert [age for age, _ in itertools.groupby(found)] == ["2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"]
 
 
 async def test_a_refused_status_is_written_again(machine: Path) -> None:
