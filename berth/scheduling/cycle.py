@@ -286,10 +286,11 @@ class SchedulingCycle:
         identity, unserved = group.uid or group.key, self._cache.services.unserved(group) if first else []
         again = window.look_again(identity, costs, weight_sets, unserved=bool(unserved)) if first else None
         if again is None:
-            if attempt.entry.gathers_since is None:
-                several = not first and of_several_deployments(group, attempt.pods, self._cache.state)
-                attempt.entry.of_several = several
-            again = window.next_pod(attempt.entry, first=first)
+            entry, state = attempt.entry, self._cache.state
+            # Once that is so it stays so: each pod that comes has all of them looked at.
+            kept = entry.of_several and entry.gathers_since is not None
+            entry.of_several = not first and (kept or of_several_deployments(group, attempt.pods, state))
+            again = window.next_pod(entry, first=first)
         else:
             attempt.entry.gathers_since = None
         if again is not None:

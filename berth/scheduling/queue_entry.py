@@ -91,7 +91,7 @@ class QueueEntry:
     gathers_since: float | None = None
     """monotonic time since which nothing but further pods is waited for; None while something else is"""
     of_several: bool = False
-    """whether pods of other Deployments may come with those that waited when it began to gather"""
+    """whether pods of other Deployments may come with those that gather"""
     pods: dict[str, Pod] = field(default_factory=dict)
     """waiting pods by uid"""
     left_over: set[str] = field(default_factory=set)
