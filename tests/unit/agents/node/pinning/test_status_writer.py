@@ -72,6 +72,24 @@ async def test_by_how_much_the_clock_was_set(passed: float, seconds: float, step
     assert writer.step(NOON + timedelta(seconds=seconds)) == timedelta(seconds=step)
 
 
+async def test_times_are_set_once_with_the_clock_where_a_write_failed_that_has_arrived() -> None:
+    boot, lost = [1000.0], list[bool]()
+    with api_server(lambda request: refusal(403, "Forbidden") if lost else echo(request)) as server:
+        async with ApiClient(server.connection()) as client:
+            writer = StatusWriter(client, "n1", boot=lambda: boot[-1])
+            web = PodReport(uid="u", namespace="shop", name="web", since=NOON - timedelta(minutes=5))
+            said = STATUS.model_copy(update={"time": NOON, "pods": (web,)})
+            await writer.write(said, 0.0)
+            boot.append(1010.0)
+            later = NOON + timedelta(hours=1, seconds=10)
+            arrived = writer.last(said, later).model_copy(update={"time": later})
+            lost.append(True)
+            with pytest.raises(ApiError, match="403"):
+                await writer.write(arrived, 10.0)
+    (now,) = writer.last(arrived, later).pods
+    assert now.since == NOON + timedelta(minutes=55)
+
+
 class Missing:
     """An API server that has no SocketStatus until one is made; `node` is whether it has the node."""
 
