@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import accumulate, count
 from typing import Final
 
 from berth.api.labels import ANNOTATION_DELETION_COST, LABEL_APPGROUP
@@ -80,7 +80,8 @@ class ScaleDownOrder:
         there = self._sets.setdefault(owner, _Replicas())
         # Where the first on a node is gone and others stay, the next one takes its place.
         bands = there.on_node.get(node, Counter())
-        band = next(band for band in count() if sum(many for each, many in bands.items() if each <= band) <= band)
+        up_to = accumulate(bands[band] for band in count())
+        band = next(band for band, pods in enumerate(up_to) if pods <= band)
         first = -band * BAND
         cost = max(there.lowest.get(band, first + 1) - 1, first - BAND + 1, LOWEST)
         self._put(owner, pod.metadata.uid, node, cost)
