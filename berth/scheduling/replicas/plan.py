@@ -35,7 +35,9 @@ SMALL = 200
 FEW = 12
 """Workloads up to which exact search may take all steps to beat a plan."""
 MANY = 400
-"""Pods that belong together from which on only the best start is improved."""
+"""Pods that belong together up to which more than the best start is improved."""
+MANY_RESUMED = 200
+"""The same of :attr:`Effort.resumed`: of larger plans these starts take twice the time for a hundredth or two."""
 
 _Standing = tuple[Shortage, float]
 """what is missing, and the objective"""
@@ -173,8 +175,7 @@ def _place(draft: Draft, rows: Sequence[int], budget: Budget, effort: Effort) ->
         if draft.at_floor(rows):
             return
         draft.restore(rows, empty)
-    keep = effort.resumed if _resumes(draft.model, rows) else effort.improved
-    starts = yield from _starts(draft, rows, budget, effort, keep if sum(replicas) <= MANY else 1)
+    starts = yield from _starts(draft, rows, budget, effort, starts_to_improve(draft.model, rows, effort))
     found: list[tuple[_Standing, Counts]] = []
     for _, planned in sorted(starts.items(), key=lambda start: start[0]):
         if found and budget.over:
@@ -230,6 +231,14 @@ def _starts(
             if len(starts) > keep:
                 del starts[max(starts)]
     return starts
+
+
+def starts_to_improve(model: Model, rows: Sequence[int], effort: Effort) -> int:
+    """Return how many starts of a plan of these pod sets are improved."""
+    pods = sum(model.replicas[row] for row in rows)
+    if pods <= MANY_RESUMED and _resumes(model, rows):
+        return effort.resumed
+    return effort.improved if pods <= MANY else 1
 
 
 def _resumes(model: Model, rows: Sequence[int]) -> bool:

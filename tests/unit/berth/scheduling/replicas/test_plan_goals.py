@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from bench.replicas_core.cases import BOUTIQUE, CALLS, boutique, cluster, figures, mesh
@@ -13,7 +14,8 @@ from berth.network.routing import Routing
 from berth.scheduling.gang.budget import Budget
 from berth.scheduling.planning import finish
 from berth.scheduling.replicas import plan as planning
-from berth.scheduling.replicas.plan import plan
+from berth.scheduling.replicas.model import Model
+from berth.scheduling.replicas.plan import MANY, MANY_RESUMED, Effort, plan, starts_to_improve
 from berth.scheduling.replicas.problem import Problem
 from berth.scheduling.replicas.result import Plan
 from berth.scheduling.replicas.search.draft import Draft
@@ -172,3 +174,22 @@ def test_patterns_that_promise_worse_than_plans_found_are_not_filled(
     monkeypatch.setattr(planning, "fill_slices", fill)
     assert finish(plan(problem)).complete
     assert widths == expected
+
+
+@pytest.mark.parametrize(
+    ("replicas", "routing", "placed", "starts"),
+    [
+        pytest.param(3, Routing.SAME_ZONE, 1, Effort().resumed, id="bound in part, calls kept near"),
+        pytest.param(3, Routing.SAME_ZONE, 0, Effort().improved, id="from scratch"),
+        pytest.param(3, Routing.ALL, 1, Effort().improved, id="bound in part, calls to all endpoints"),
+        pytest.param(MANY_RESUMED // 11 + 1, Routing.SAME_ZONE, 1, Effort().improved, id="bound in part, large"),
+        pytest.param(MANY // 11 + 1, Routing.SAME_ZONE, 1, 1, id="bound in part, very large"),
+        pytest.param(MANY // 11 + 1, Routing.ALL, 0, 1, id="from scratch, very large"),
+    ],
+)
+def test_more_starts_are_improved_where_that_pays(replicas: int, routing: Routing, placed: int, starts: int) -> None:
+    asked = boutique(replicas, routing=routing)
+    there = {0: placed} if placed else {}
+    workloads = [replace(asked.workloads[0], placed=there), *asked.workloads[1:]]
+    model = Model(replace(asked, workloads=workloads), np.arange(asked.nodes.size))
+    assert starts_to_improve(model, range(len(asked.pod_sets)), Effort()) == starts
