@@ -21,9 +21,11 @@ from hack.harness.processes import ControllerProcess
 from hack.localcluster import LocalCluster
 from tests.support.addresses import own_address
 from tests.support.chosen_constants import chosen_constants
+from tests.support.workers import worker_number
 
 ZONES = {"pa-1": "a", "pa-2": "a", "pb-1": "b", "pc-1": "c"}
-PORTS = {node: port for port, node in enumerate(ZONES, 9480)}
+# Other files have agents as well, in other processes of pytest; below what the kernel gives to who asks for any.
+PORTS = {node: port for port, node in enumerate(ZONES, 9500 + 10 * worker_number())}
 REPORTS = "/apis/berth.dev/v1alpha1/probereports"
 
 

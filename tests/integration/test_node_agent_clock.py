@@ -28,7 +28,10 @@ WRITES = "berth_probereport_writes_total"
 
 @pytest.fixture
 def clock(tmp_path: Path) -> SteppedClock:
-    return SteppedClock(tmp_path / "clock", constants={"agents.node.probing.publication.WRITE_SECONDS": 2.0})
+    """Where it tells the time though nothing else has changed: round trips of one machine stay as they are for long."""
+    publication = "agents.node.probing.publication"
+    constants = {f"{publication}.WRITE_SECONDS": 2.0, f"{publication}.HEARTBEAT_SECONDS": 4.0}
+    return SteppedClock(tmp_path / "clock", constants=constants)
 
 
 @pytest.fixture
@@ -65,7 +68,6 @@ def test_round_trips_are_right_whatever_the_clock_says(
             lambda: report(plane, STEPPED),
             accept=lambda found, wanted=wanted: abs(time_of(found) - wanted) < timedelta(minutes=5),  # type: ignore[misc]
             what=f"a report by a clock that is {seconds} s ahead",
-            timeout=400,
         )
         said = peer(found)
         assert 0 < said["p50Microseconds"] <= said["p99Microseconds"] < 1_000_000
