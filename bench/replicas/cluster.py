@@ -209,13 +209,17 @@ def _pod(item: Manifest, namespace: str, name: str, node: str, *, stateful: bool
 
 
 def _edges(spec: Manifest) -> Iterator[Edge]:
+    """Each edge once, however often it is listed, with its lowest limit."""
     known = {item["workload"]["selector"] for item in spec.get("workloads") or ()}
+    limits: dict[tuple[str, str], float | None] = {}
     for item in spec.get("workloads") or ():
         for dependency in item.get("dependencies") or ():
-            callee = dependency["workload"]["selector"]
-            if callee in known:
-                limit = dependency.get("maxNetworkCost")
-                yield Edge(item["workload"]["selector"], callee, None if limit is None else float(limit))
+            edge = item["workload"]["selector"], dependency["workload"]["selector"]
+            if edge[1] in known:
+                stated = (limits.get(edge), dependency.get("maxNetworkCost"))
+                limits[edge] = min((float(limit) for limit in stated if limit is not None), default=None)
+    for (caller, callee), limit in limits.items():
+        yield Edge(caller, callee, limit)
 
 
 def _costs(spec: Manifest, key: str) -> dict[tuple[str, str], float]:

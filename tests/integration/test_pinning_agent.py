@@ -7,18 +7,20 @@ Left out: kubelets, whose part in it is the layout of cgroups and the labels of 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
 from agents.node.pinning.hierarchy import MOUNT
-from hack.harness.cluster import Kubectl, eventually
+from hack.harness.cluster import eventually
 from tests.support.containerd import containerd
 from tests.support.cpusets import everything
 from tests.support.crio import crio
-from tests.support.pinning_stand import SOCKETS, Stand, on, restore, stand
+from tests.support.pinning_fixtures import node
+from tests.support.pinning_stand import SOCKETS, Stand, on, restore
 from tests.support.running_runtime import RunningRuntime
+
+__all__ = ["node"]
 
 ALL = everything()
 ONE, OTHER = SOCKETS
@@ -28,14 +30,6 @@ ONE, OTHER = SOCKETS
 def daemon(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRuntime]:
     with request.param(tmp_path_factory.mktemp("a")) as running:
         yield running
-
-
-@pytest.fixture
-async def node(kubectl: Kubectl, daemon: RunningRuntime, tmp_path: Path) -> AsyncIterator[Stand]:
-    with stand(kubectl, daemon, tmp_path) as made:
-        yield made
-    for uid in list(daemon.sandboxes):
-        await daemon.end(uid)
 
 
 async def test_labelled_pods_get_the_cpus_of_their_socket_and_nobody_else_does(node: Stand) -> None:

@@ -5,19 +5,17 @@ Left out: that the API server is not reached with a clock by which certificates 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pytest
-
-from hack.harness.cluster import Kubectl, eventually
+from hack.harness.cluster import eventually
 from hack.harness.processes import ControllerProcess
-from tests.support.containerd import containerd
 from tests.support.cpusets import everything
-from tests.support.pinning_stand import SOCKETS, Stand, on, stand
-from tests.support.running_runtime import RunningRuntime
+from tests.support.pinning_fixtures import daemon, node
+from tests.support.pinning_stand import SOCKETS, Stand, on
 from tests.support.stepped_clock import SteppedClock
+
+__all__ = ["daemon", "node"]
 
 ALL = everything()
 ONE, OTHER = SOCKETS
@@ -28,20 +26,6 @@ WRITES = "berth_socketstatus_writes_total"
 def to(year: int) -> float:
     """Seconds from now to the first day of a year."""
     return (datetime(year, 1, 1, tzinfo=UTC) - datetime.now(UTC)).total_seconds()
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRuntime]:
-    with containerd(tmp_path_factory.mktemp("a")) as running:
-        yield running
-
-
-@pytest.fixture
-async def node(kubectl: Kubectl, daemon: RunningRuntime, tmp_path: Path) -> AsyncIterator[Stand]:
-    with stand(kubectl, daemon, tmp_path) as made:
-        yield made
-    for uid in list(daemon.sandboxes):
-        await daemon.end(uid)
 
 
 def given(agent: ControllerProcess) -> float:

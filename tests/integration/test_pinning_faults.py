@@ -7,35 +7,22 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agents.node.pinning.cri import RuntimeClient
-from hack.harness.cluster import Kubectl, eventually
-from tests.support.containerd import containerd
+from hack.harness.cluster import eventually
 from tests.support.cpusets import everything
-from tests.support.pinning_stand import CPUSETS, SOCKETS, Stand, on, restore, stand
-from tests.support.running_runtime import RunningRuntime
+from tests.support.pinning_fixtures import daemon, node
+from tests.support.pinning_stand import CPUSETS, SOCKETS, Stand, on, restore
 from tests.support.scripted_runtime import PATIENCE
+
+__all__ = ["daemon", "node"]
 
 ALL = everything()
 ONE, OTHER = SOCKETS
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRuntime]:
-    with containerd(tmp_path_factory.mktemp("f")) as running:
-        yield running
-
-
-@pytest.fixture
-async def node(kubectl: Kubectl, daemon: RunningRuntime, tmp_path: Path) -> AsyncIterator[Stand]:
-    with stand(kubectl, daemon, tmp_path) as made:
-        yield made
-    for uid in list(daemon.sandboxes):
-        await daemon.end(uid)
 
 
 async def test_bad_input_is_told_and_everybody_else_is_pinned(node: Stand) -> None:

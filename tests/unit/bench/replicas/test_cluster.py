@@ -101,6 +101,25 @@ def test_pods_that_wait_have_their_node_from_the_plan() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("limits", "limit"),
+    [
+        pytest.param((None, None), None, id="no limit"),
+        pytest.param((None, 7), 7.0, id="one limit"),
+        pytest.param((9, 7), 7.0, id="two limits"),
+        pytest.param((0, 7), 0.0, id="a limit of nothing"),
+    ],
+)
+def test_an_edge_that_is_listed_twice_counts_once_with_its_lowest_limit(
+    limits: tuple[int | None, ...], limit: float | None
+) -> None:
+    manifest, callee = group(("web", "db")), {"workload": {"selector": "db"}}
+    stated = [{} if each is None else {"maxNetworkCost": each} for each in limits]
+    manifest["spec"]["workloads"][0]["dependencies"] = [{**callee, **each} for each in stated]
+    (edge,) = read_cluster([manifest]).groups[GROUP]
+    assert (edge.caller, edge.callee, edge.limit) == ("web", "db", limit)
+
+
 def test_edges_lead_to_workloads_of_the_group() -> None:
     manifest = group(("web", "db"), limit=7)
     manifest["spec"]["workloads"][1]["dependencies"] = [{"workload": {"selector": "gone"}}]
