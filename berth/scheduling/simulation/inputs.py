@@ -149,6 +149,7 @@ class _Assembly:
         self._satisfied = 0
         self._pods: dict[str, tuple[Document, Pod]] = {}
         self._sound: set[bytes] = set()
+        self._reserved: set[str] = set()
         for kind, items in live.items():
             for item in items:
                 self.inputs.put(kind, item)
@@ -258,6 +259,12 @@ class _Assembly:
             if problem is not None:
                 self.problems.append(document.problem(("spec", "priorityClassName"), problem))
             self.inputs.put("Pod", pod)
+        self._reserved = {
+            f"{workload.namespace}/{workload.pod_name(number)}"
+            for workload in self._workloads
+            if workload.numbered
+            for number in range(workload.replicas)
+        }
         for workload in self._workloads:
             problem = default_pod(workload.template, priorities)
             if problem is not None:
@@ -282,14 +289,19 @@ class _Assembly:
                 f"as they are; {workload.replicas - len(own)} of {workload.replicas} are new"
             )
         self._satisfied += bool(own) and len(own) >= workload.replicas
-        taken = {pod.metadata.name for pod in own}
         added = number = 0
         while added < workload.replicas - len(own):
-            pod = workload.pod(number)
-            number += 1
-            if pod.metadata.name not in taken:
-                self.update_pod(workload, pod)
+            key = f"{workload.namespace}/{workload.pod_name(number)}"
+            there: Pod | None = self.inputs.objects.get("Pod", {}).get(key)
+            if there is not None and not there.finished:
+                # A StatefulSet's pod that is stated beside it is that pod; names of others are made up here.
+                stated = workload.numbered and key in self._pods and key not in self._live_pods
+                selects = workload.selects
+                added += stated and selects is not None and selects.matches(there.metadata.labels)
+            elif workload.numbered or key not in self._reserved:
+                self.update_pod(workload, workload.pod(number))
                 added += 1
+            number += 1
 
     def update_pod(self, workload: Workload, pod: Pod) -> None:
         """Add a pod of a workload with its claims."""

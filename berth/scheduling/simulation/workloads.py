@@ -37,6 +37,8 @@ class Workload:
     """pods wanted; meaningless for one pod per node"""
     ordinal: int = 1
     """number of the first pod"""
+    numbered: bool = False
+    """StatefulSet: its pods have these names in a cluster as well"""
     per_node: bool = False
     """DaemonSet: a pod for every node that its template admits"""
     selects: Selector | None = None
@@ -44,9 +46,13 @@ class Workload:
     claims: tuple[PersistentVolumeClaim, ...] = ()
     """volumeClaimTemplates of a StatefulSet"""
 
+    def pod_name(self, number: int) -> str:
+        """Name of pod number `number`, from 0."""
+        return f"{self.document.data['metadata']['name']}-{self.ordinal + number}"
+
     def pod(self, number: int, *, name: str | None = None) -> Pod:
         """Pod number `number` of the workload, from 0."""
-        name = name or f"{self.document.data['metadata']['name']}-{self.ordinal + number}"
+        name = name or self.pod_name(number)
         pod = msgspec.convert(msgspec.to_builtins(self.template), Pod)
         kind, _, owner = self.origin.partition("/")
         uid = f"{self.namespace}/{self.origin}"
@@ -164,6 +170,7 @@ def _stateful(reader: _Reader) -> Workload | None:
         template=("spec", "template"),
         replicas=reader.count(("spec", "replicas"), 1),
         ordinal=reader.count(("spec", "ordinals", "start"), 0),
+        numbered=True,
         claims=tuple(claims),
     )
 

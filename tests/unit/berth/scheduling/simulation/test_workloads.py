@@ -142,3 +142,40 @@ def test_live_pods_of_others_do_not_count() -> None:
     ended = {"Pod": [builders.pod("web-x", on="n1", labels={"app": "web"}, phase="Succeeded")]}
     for live in (other_namespace, other_labels, ended):
         assert "web-1" in names(plans.workload("Deployment", "web"), live=live)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param("Deployment", "Job", ["web-1", "web-2", "web-3", "web-4"], id="both with names of ours"),
+        pytest.param("StatefulSet", "Deployment", ["web-0", "web-1", "web-2", "web-3"], id="one with names of its own"),
+        pytest.param("Deployment", "StatefulSet", ["web-0", "web-1", "web-2", "web-3"], id="which is read last"),
+    ],
+)
+def test_workloads_of_one_name_have_all_their_pods(first: str, second: str, expected: list[str]) -> None:
+    replicas = {"replicas": 2, "parallelism": 2}
+    found = pods_of(*(plans.workload(kind, "web", spec=replicas) for kind in (first, second)))
+    assert sorted(pod.metadata.name for pod in found) == expected
+    kinds = {pod.metadata.name: pod.metadata.owner_references[0].kind for pod in found}
+    assert sorted(kinds.values()) == sorted((first, first, second, second))
+    if "StatefulSet" in (first, second):
+        assert [kinds["web-0"], kinds["web-1"]] == ["StatefulSet", "StatefulSet"]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+@pytest.mark.parametrize("live", [True, False], ids=["in the cluster", "in a manifest"])
+def test_a_pod_of_another_keeps_its_name_and_node(kind: str, live: bool) -> None:
+    name, ours = ("web-1", ["web-2"]) if kind == "Deployment" else ("web-0", ["web-1"])
+    there = {"Pod": [builders.pod(name, on="n1", labels={"app": "api"})]} if live else None
+    stated = [] if live else [plans.pod(name, nodeName="n1")]
+    inputs, problems = plans.inputs_of(*stated, plans.workload(kind, "web"), live=there)
+    assert problems == []
+    assert {pod.metadata.name: pod.spec.node_name for pod in inputs.of("Pod")} == {name: "n1", ours[0]: ""}
+
+
+def test_pods_of_a_stateful_set_that_are_stated_with_it_stay_where_they_are() -> None:
+    stated = {**plans.pod("web-1", nodeName="n1")}
+    stated["metadata"]["labels"] = {"app": "web"}
+    inputs, problems = plans.inputs_of(plans.workload("StatefulSet", "web", spec={"replicas": 2}), stated)
+    assert problems == []
+    assert {pod.metadata.name: pod.spec.node_name for pod in inputs.of("Pod")} == {"web-0": "", "web-1": "n1"}
