@@ -95,7 +95,7 @@ def explain_appgroup(
 ) -> None:
     """Show the order, where each member is, what calls cost, what the group survives, and why members wait.
 
-    Computed from the live objects with the weights of the first profile. Also what other Service settings would save.
+    Computed from the live objects with the weights of its pods' profile. Also what other Service settings would save.
 
     Exit status: 0 explained, 2 no such AppGroup, or the cluster cannot be read.
     """
@@ -103,9 +103,8 @@ def explain_appgroup(
 
     async def look(client: ApiClient, namespace: str) -> dict[str, Any]:
         group = await _get(client, APP_GROUPS, name, namespace, "appgroups")
-        profile = profiles.profiles[0]
-        facts = await command.read_group_facts(client, group, profile=profile)
-        return dict(command.group_document(facts, profile=profile, schedulers=_names(profiles), now=datetime.now(UTC)))
+        facts = await command.read_group_facts(client, group, profiles=profiles.profiles)
+        return dict(command.group_document(facts, schedulers=_names(profiles), now=datetime.now(UTC)))
 
     document = _run(look, kubeconfig=kubeconfig, context=context, namespace=namespace)
     _print(document, output, command.group_page)

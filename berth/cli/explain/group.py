@@ -42,14 +42,11 @@ _UNREAD = {
 """What is missing in an explanation made without the right to list something."""
 
 
-def group_document(
-    facts: GroupFacts, *, profile: Profile, schedulers: Collection[str], now: datetime
-) -> dict[str, Any]:
+def group_document(facts: GroupFacts, *, schedulers: Collection[str], now: datetime) -> dict[str, Any]:
     """Explain one AppGroup.
 
     Args:
         facts: what was read of the cluster; pods without its label are left out.
-        profile: which topology and weight sets count.
         schedulers: scheduler names that are Berth's.
         now: for ages.
     """
@@ -86,7 +83,7 @@ def group_document(
     document["order"] = sorted(group.index, key=lambda selector: group.index[selector])
     document["ordered"] = bool(decoded(obj.status).get("topologyOrder"))
     document["missingWorkloads"] = [selector for selector in group.selectors if selector not in workloads]
-    costs, network = _network(obj.metadata.namespace, facts.topologies, profile, now)
+    costs, network = _network(obj.metadata.namespace, facts.topologies, facts.profile, now)
     if "networktopologies" in facts.unread:
         network["missing"] = "NetworkTopologies may not be listed"
     if {"nodes", "networktopologies"} & set(facts.unread):
@@ -101,7 +98,7 @@ def group_document(
     routing = _routing(group.key, own, facts.services)
     sites = Sites.of(places, costs)
     summary = summarize(group, _placed(own, places), sites, routing)
-    document["prices"] = price_fields(group, profile, sites)
+    document["prices"] = price_fields(group, facts.profile, sites)
 
     def kind(workload: str) -> Routing:
         return routing(workload).routing

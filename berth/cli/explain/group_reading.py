@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,8 @@ class GroupFacts:
     """the AppGroup"""
     pods: Sequence[Pod]
     """pods with its label, or all of its namespace"""
+    profile: Profile
+    """by which they are placed"""
     nodes: Sequence[Node] = ()
     """all nodes"""
     topologies: Sequence[CustomObject] = ()
@@ -36,13 +39,13 @@ class GroupFacts:
     """plural names of what may not be listed"""
 
 
-async def read_group_facts(client: ApiClient, group: CustomObject, *, profile: Profile) -> GroupFacts:
+async def read_group_facts(client: ApiClient, group: CustomObject, *, profiles: Sequence[Profile]) -> GroupFacts:
     """Read what the explanation of an AppGroup needs.
 
     Args:
         client: client of the cluster.
         group: the AppGroup.
-        profile: says which NetworkTopologies count.
+        profiles: those that there are; the one that most of its pods name counts, or else the first.
 
     Raises:
         ApiError: the cluster cannot be read, or the namespace's pods may not be listed; other missing rights are noted.
@@ -52,15 +55,22 @@ async def read_group_facts(client: ApiClient, group: CustomObject, *, profile: P
     pods = await client.list_all(
         BOUNDED_MEMBERS, namespace=namespace, label_selector=f"{LABEL_APPGROUP}={group.metadata.name}"
     )
+    profile = _profile_of(pods, profiles)
     return GroupFacts(
         group,
         pods,
+        profile,
         nodes=await lists.read(NODES),
         topologies=await _topologies(lists, namespace, profile),
         events=await lists.read(EVENTS, namespace=namespace),
         services=await lists.read(SERVICES, namespace=namespace),
         unread=lists.unread,
     )
+
+
+def _profile_of(pods: Sequence[Pod], profiles: Sequence[Profile]) -> Profile:
+    named = Counter(pod.spec.scheduler_name for pod in pods)
+    return max(profiles, key=lambda profile: named[profile.scheduler_name])
 
 
 async def _topologies(lists: OptionalLists, namespace: str, profile: Profile) -> list[CustomObject]:

@@ -62,9 +62,10 @@ def explained(
     events: Sequence[Any] = (),
     services: Sequence[Service] = (),
     unread: Sequence[str] = (),
+    profile: Profile | None = None,
 ) -> dict[str, Any]:
-    facts = GroupFacts(group or custom(GROUP), pods, nodes, topologies, events, services, unread)
-    return group_document(facts, profile=Profile(), schedulers=["berth-scheduler"], now=NOW)
+    facts = GroupFacts(group or custom(GROUP), pods, profile or Profile(), nodes, topologies, events, services, unread)
+    return group_document(facts, schedulers=["berth-scheduler"], now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +180,11 @@ def test_what_the_group_survives_and_what_a_setting_would_save() -> None:
     page = group_page(document, width=100)
     assert "5.00 over 1 edge; 0.00 with trafficDistribution: PreferSameZone on 1 Service" in page
     assert "front -> back: 5.00 now, 0.00 with trafficDistribution: PreferSameZone" in page
+
+
+def test_the_prices_are_those_of_the_profile() -> None:
+    document = explained(profile=Profile.model_validate({"spread": "zone"}))
+    assert document["prices"]["spread"] == "zone"
 
 
 def test_the_prices_are_those_that_the_group_states() -> None:

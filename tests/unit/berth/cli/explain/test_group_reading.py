@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from berth.api.labels import LABEL_APPGROUP
 from berth.cli.explain.group import group_document
 from berth.cli.explain.group_reading import GroupFacts, read_group_facts
 from berth.kube.client import ApiClient
@@ -50,13 +51,13 @@ def topology(cost: Any = 5) -> CustomObject:
 
 
 async def read(server: Server, profile: Profile | None = None) -> GroupFacts:
-    return await read_group_facts(cast("ApiClient", server), GROUP, profile=profile or Profile())
+    return await read_group_facts(cast("ApiClient", server), GROUP, profiles=[profile or Profile()])
 
 
 async def test_only_the_groups_own_namespaces_are_looked_at_but_for_nodes() -> None:
     server = Server()
     facts = await read(server)
-    assert facts == GroupFacts(GROUP, [], [], [], [], [], [])
+    assert facts == GroupFacts(GROUP, [], Profile(), [], [], [], [], [])
     assert set(server.asked) == {
         "pods/own?appgroup.diktyo.x-k8s.io=shop",
         "nodes/*",
@@ -118,5 +119,29 @@ async def test_a_member_is_told_of_however_large_it_is_and_takes_little(more: di
     (found,) = facts.pods
     assert sorted(found.metadata.labels) == kept
     assert entries(found) < 20
-    document = group_document(facts, profile=Profile(), schedulers=["berth-scheduler"], now=datetime.now(UTC))
+    document = group_document(facts, schedulers=["berth-scheduler"], now=datetime.now(UTC))
     assert [(row["name"], row["selector"]) for row in document["pods"]] == [("p", "front")]
+
+
+@pytest.mark.parametrize(
+    ("schedulers", "spread"),
+    [
+        pytest.param([], "soft", id="no pods"),
+        pytest.param(["berth-zone"], "zone", id="the second"),
+        pytest.param(["berth-scheduler", "berth-zone", "berth-zone"], "zone", id="most of them"),
+        pytest.param(["berth-zone", "berth-scheduler"], "soft", id="as many"),
+        pytest.param(["another"], "soft", id="none of ours"),
+    ],
+)
+async def test_the_profile_that_most_pods_name_counts(schedulers: list[str], spread: str) -> None:
+    pods = [
+        {
+            "metadata": {"name": f"p{n}", "namespace": "own", "uid": f"u{n}", "labels": {LABEL_APPGROUP: "shop"}},
+            "spec": {"schedulerName": scheduler},
+        }
+        for n, scheduler in enumerate(schedulers)
+    ]
+    zone = {"schedulerName": "berth-zone", "spread": "zone"}
+    profiles = [Profile(), Profile.model_validate(zone)]
+    facts = await read_group_facts(cast("ApiClient", Server(pods_own=pods)), GROUP, profiles=profiles)
+    assert facts.profile.spread == spread
