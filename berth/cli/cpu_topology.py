@@ -54,6 +54,7 @@ def fields(machine: Machine) -> dict[str, Any]:
     return {
         "cpus": len(machine.online),
         "offline": format_cpulist(machine.offline),
+        "isolated": format_cpulist(machine.isolated),
         "sockets": [_socket(machine, socket.number, socket.cpus) for socket in machine.sockets],
         "dies": [{"socket": die.socket, "die": die.number, "cpus": format_cpulist(die.cpus)} for die in machine.dies],
         "numaNodes": [
@@ -126,6 +127,8 @@ def table(document: Mapping[str, Any], *, width: int | None, color: bool = False
         page.table(("TYPE", "CPUS"), [(kind["name"], kind["cpus"]) for kind in document["coreTypes"]], fold=("CPUS",))
     if document["offline"]:
         page.heading(f"Offline: CPUs {document['offline']}")
+    if document["isolated"]:
+        page.heading(f"Isolated: CPUs {document['isolated']}")
     if document["assumptions"]:
         page.heading("ASSUMED")
         for item in document["assumptions"]:

@@ -70,9 +70,11 @@ def divided_caches(machine: Machine, socket: Socket) -> tuple[frozenset[int], ..
 
     They are only where the socket has several, each is an L3 at least and has two cores at least, no core is in two,
     and all cores are alike: what virtual machines and odd firmware show is not worth a pod's being on one CPU.
+    Isolated CPUs are left out: the kernel spreads no load over them.
     """
-    there = [cache for cache in machine.last_level_caches if cache.cpus & socket.cpus]
-    caches = tuple(cache.cpus & socket.cpus for cache in there)
+    shared = socket.cpus - machine.isolated
+    there = [cache for cache in machine.last_level_caches if cache.cpus & shared]
+    caches = tuple(cache.cpus & shared for cache in there)
     if not 2 <= len(caches) <= MAX_CACHES or machine.core_types or any(cache.level < _L3 for cache in there):
         return ()
     cores = [_cores(machine, cpus) for cpus in caches]
@@ -99,17 +101,24 @@ def divide(
     """
     caches = divided_caches(machine, socket) if division is not Division.SOCKET else ()
     places = _dealt(caches, tenants, before) if caches else {}
+    numbers = _numbers(machine, socket, caches)
     parts = {
-        each.uid: Part(place, socket.cpus if place is None else caches[place])
+        each.uid: Part(None, socket.cpus) if place is None else Part(numbers[place], caches[place])
         for each in tenants
         for place in [places.get(each.uid)]
     }
     if division is Division.CORES and not machine.core_types:
         for cpus in caches or (socket.cpus,):
             together = [each for each in tenants if parts[each.uid].cpus == cpus]
-            for uid, own in _own_cores(_cores(machine, cpus), together).items():
+            for uid, own in _own_cores(_cores(machine, cpus - machine.isolated), together).items():
                 parts[uid] = parts[uid]._replace(cpus=own)
     return parts
+
+
+def _numbers(machine: Machine, socket: Socket, caches: Iterable[frozenset[int]]) -> list[int]:
+    """Places of caches among all of the socket, those of isolated CPUs alone counted."""
+    there = [cache.cpus for cache in machine.last_level_caches if cache.cpus & socket.cpus]
+    return [next(number for number, cpus in enumerate(there) if own <= cpus) for own in caches]
 
 
 def _cores(machine: Machine, cpus: frozenset[int]) -> list[frozenset[int]]:

@@ -37,6 +37,7 @@ def assemble(readings: Readings) -> Machine:
         cores=tuple(sorted(cores, key=min)),
         core_types=tuple(_core_types(readings)),
         offline=readings.offline,
+        isolated=readings.isolated & cpus.keys(),
         assumptions=tuple(_together(assumptions)),
     )
 

@@ -100,6 +100,8 @@ class Machine:
     """kinds of cores; empty where all are alike"""
     offline: frozenset[int] = frozenset()
     """CPUs that are present and switched off"""
+    isolated: frozenset[int] = frozenset()
+    """online CPUs over which the kernel spreads no load, as with ``isolcpus`` on its command line"""
     assumptions: tuple[Assumption, ...] = ()
     """what sysfs did not say"""
 

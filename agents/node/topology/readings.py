@@ -58,6 +58,8 @@ class Readings:
     """online CPUs"""
     offline: frozenset[int] = frozenset()
     """CPUs that are present but not online"""
+    isolated: frozenset[int] = frozenset()
+    """CPUs over which the kernel spreads no load"""
     nodes: dict[int, NodeReading] = field(default_factory=dict)
     """NUMA nodes"""
     core_types: dict[str, frozenset[int]] = field(default_factory=dict)

@@ -67,9 +67,11 @@ class _Reader:
         there = self._numbers(CPUS, "cpu")
         online = self._online(there)
         present = self._value(f"{CPUS}/present", parse_cpulist, "CPUs that have a directory are all there are") or there
+        isolated = self._value(f"{CPUS}/isolated", parse_cpulist, "no CPU is isolated", required=False)
         return Readings(
             cpus={cpu: self._cpu(f"{CPUS}/cpu{cpu}") for cpu in sorted(online)},
             offline=present - online,
+            isolated=isolated or frozenset(),
             nodes=dict(self._nodes()),
             core_types=dict(self._core_types()),
             assumptions=tuple(self._assumptions),

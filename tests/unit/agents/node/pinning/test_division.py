@@ -350,3 +350,27 @@ def test_no_move_and_no_exchange_would_have_fewer_suffer(letters: list[str]) -> 
         changed = list(caches)
         changed[one], changed[other] = caches[other], caches[one]
         assert suffering(pods, changed) >= now
+
+
+def test_isolated_cpus_are_part_of_nobodys_own_cores() -> None:
+    """The kernel spreads no load over these: threads of a pod with no others would all stay on one of them."""
+    socket = PLAIN.sockets[0]
+    cores = [core for core in PLAIN.cores if core <= socket.cpus]
+    isolated = frozenset[int]().union(*cores[:4])
+    parts = divided(tenants("DD"), replace(PLAIN, isolated=isolated))
+    assert [part.cpus for part in parts.values()] == [cores[4] | cores[5], cores[6] | cores[7]]
+
+
+def test_a_cache_of_isolated_cpus_is_dealt_to_nobody() -> None:
+    machine = replace(SERVER, isolated=SERVER.last_level_caches[1].cpus)
+    parts = divided(tenants("DDD"), machine)
+    assert caches_of(parts) == [0, 2, 3], "as the status lists them"
+    assert [part.cpus for part in parts.values()] == [SERVER.last_level_caches[place].cpus for place in (0, 2, 3)]
+
+
+@pytest.mark.parametrize("left", [pytest.param(0, id="all"), pytest.param(1, id="all but a core")])
+def test_a_socket_whose_cpus_are_isolated_is_not_divided(left: int) -> None:
+    socket = SERVER.sockets[0]
+    cores = [core for core in SERVER.cores if core <= socket.cpus]
+    parts = divided(tenants("DD"), replace(SERVER, isolated=socket.cpus.difference(*cores[:left])))
+    assert set(parts.values()) == {Part(None, socket.cpus)}

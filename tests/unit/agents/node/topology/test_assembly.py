@@ -108,6 +108,20 @@ def test_socket_numbers_are_the_kernels(tmp_path: Path) -> None:
     assert [(socket.number, sorted(socket.cpus)) for socket in found.sockets] == [(36, [0, 1]), (3180, [2, 3])]
 
 
+@pytest.mark.parametrize(
+    ("text", "isolated"),
+    [
+        pytest.param("2-3,99\n", {2, 3}, id="some"),
+        pytest.param("\n", set(), id="none"),
+        pytest.param(None, set(), id="an old kernel"),
+    ],
+)
+def test_isolated_cpus_are_told(tmp_path: Path, text: str | None, isolated: set[int]) -> None:
+    changes = {} if text is None else {f"{CPU}/isolated": text}
+    found = read(tmp_path, TWO_SOCKETS, **changes)
+    assert (found.isolated, found.assumptions) == (isolated, ())
+
+
 def test_offline_cpus_are_left_out(tmp_path: Path) -> None:
     """Files of the others may still name them, as those of a copy taken meanwhile do."""
     gone = {f"{CPU}/cpu{cpu}/{name}": None for cpu in (8, 15) for name in ("topology", "cache")}
