@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,8 @@ from agents.node.pinning.hierarchy import Hierarchy
 from agents.node.pinning.journal import Entry, Journal, JournalError
 from agents.node.pinning.writer import CpusetWriter, NotInEffectError, Target
 from berth.api.cpulist import format_cpulist, parse_cpulist
+
+_ENDED: Final = "has ended, and stays in the journal"
 
 
 class Leave(Enum):
@@ -98,7 +100,7 @@ async def restore(
         # Together, since each time the whole journal is written.
         await asyncio.to_thread(journal.remove, [entry.container for entry in ended])
     except JournalError as error:
-        problem = str(error)
+        problem = f"{_ENDED}: {error}"
     outcomes = []
     for entry in chosen:
         place = places.get(entry.container)
@@ -139,16 +141,18 @@ async def _restore(
         if error.gone and await asyncio.to_thread(hierarchy.search, entry.container) is None:
             return await _ended(journal, entry)
         return Restored(entry, str(error))
-    except (NotInEffectError, JournalError) as error:
-        # Where only the journal could not be written, the next who restores finds nothing to do.
+    except NotInEffectError as error:
         return Restored(entry, str(error))
+    except JournalError as error:
+        # The journal is written last: the next who restores finds nothing to do.
+        return Restored(entry, f"has its CPUs back, and stays in the journal: {error}")
 
 
 async def _ended(journal: Journal, entry: Entry) -> Restored:
     try:
         await asyncio.to_thread(journal.remove, [entry.container])
     except JournalError as error:
-        return Restored(entry, str(error))
+        return Restored(entry, f"{_ENDED}: {error}")
     return Restored(entry, ended=True)
 
 

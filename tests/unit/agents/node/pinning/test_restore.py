@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents.node.pinning.cpuset import Cpuset
-from agents.node.pinning.cri import RuntimeClient
+from agents.node.pinning.cri import CriError, RuntimeClient
 from agents.node.pinning.hierarchy import Hierarchy, Version
 from agents.node.pinning.journal import Entry, Journal
 from agents.node.pinning.restore import before, restore, unchanged
@@ -91,3 +91,33 @@ async def test_one_that_has_ended_stays_where_the_journal_cannot_be_written(tmp_
     assert "no space left on device" in str(outcome)
     assert journal.entries.keys() == {"a" * 64}
     journal.close()
+
+
+async def test_one_that_cannot_be_struck_out_is_told_to_have_its_cpus_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory stands for a full disk: who reads that it failed would start the pod again."""
+    hierarchy, runtime = Hierarchy(tmp_path / "cpuset", Version.V1), RuntimeClient(tmp_path / "none.sock")
+    runs = hierarchy.root / "pod" / ("a" * 64)
+    runs.mkdir(parents=True)
+    for cgroup, cpus in ((runs.parent, "0-3"), (runs, "0-3")):
+        for name, text in (("cpus", cpus), ("effective_cpus", cpus), ("mems", "0"), ("effective_mems", "0")):
+            (cgroup / f"cpuset.{name}").write_text(text)
+    journal = Journal.open(tmp_path / "journal")
+    journal.add(
+        Entry(container=letter * 64, cgroup=f"/pod/{letter * 64}", cpus="0-3", mems="0", pod=letter)
+        for letter in ("a", "b")
+    )
+    (tmp_path / "journal" / "journal.new").mkdir()
+
+    async def set_cpuset(*_: str, hurry: bool) -> bool:
+        raise CriError("no such container", answered=True, unknown=True)
+
+    monkeypatch.setattr(runtime, "set_cpuset", set_cpuset)
+    found = await restore(journal, CpusetWriter(runtime, Version.V1), hierarchy, list(journal.entries.values()))
+    journal.close()
+    has_back, has_ended = [each.problem.partition(": ")[0] for each in found]
+    assert (has_back, has_ended) == (
+        "has its CPUs back, and stays in the journal",
+        "has ended, and stays in the journal",
+    )
