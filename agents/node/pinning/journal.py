@@ -65,6 +65,12 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"container {self.name} of pod {self.namespace}/{self.pod}"
 
 
+class _Versioned(msgspec.Struct):
+    """Of whatever layout."""
+
+    version: int
+
+
 class _Document(msgspec.Struct, omit_defaults=True):
     version: int
     boot: str
@@ -207,14 +213,18 @@ def _kept(entry: Entry, known: Entry | None) -> Entry:
 def _read(file: Path) -> _Document | None:
     try:
         with file.open("rb") as stream:
-            document = msgspec.json.decode(stream.read(_MAX_BYTES), type=_Document)
+            written = stream.read(_MAX_BYTES)
+        version = msgspec.json.decode(written, type=_Versioned).version
+        if version == _VERSION:
+            return msgspec.json.decode(written, type=_Document)
     except FileNotFoundError:
         return None
     except (ValueError, RecursionError) as error:
         raise JournalError(f"{file}: no journal ({error}); {_FORGET}") from error
-    if document.version != _VERSION:
-        raise JournalError(f"{file}: a journal of version {document.version}, not {_VERSION}; {_FORGET}")
-    return document
+    raise JournalError(
+        f"{file}: a journal of version {version}, not {_VERSION}; have an agent of that version restore what is "
+        f"pinned, or {_FORGET}"
+    )
 
 
 def _synchronise(directory: Path) -> None:

@@ -34,21 +34,23 @@ def test_table(tmp_path: Path) -> None:
     assert ["0", "0-1", "1", "2", "8", "2", "0-7,16-23"] in lines
     assert ["3", "1", "1Gi", "12-15,28-31"] in lines
     assert ["0", "L3", "32Mi", "0-3,16-19"] in lines
-    assert not {"ASSUMED", "Offline:", "TYPES"} & {line[0] for line in lines if line}
+    assert not {"ASSUMED", "Offline:", "Isolated:", "TYPES"} & {line[0] for line in lines if line}
 
 
 def test_what_only_some_machines_have(tmp_path: Path) -> None:
     changes = {f"{CPU}/cpu{cpu}/{name}": None for cpu in range(4) for name in ("cache", "topology/die_id")}
     changes[f"{CPU}/cpu3/topology"] = None
+    there = {f"{CPU}/online": "0-2", f"{CPU}/isolated": "1-3"}
     kinds = {"devices/cpu_core/cpus": "0", "devices/cpu_atom/cpus": "1-2"}
     memory = {f"{NODE}/node0/meminfo": "?", f"{NODE}/node2/cpulist": "", f"{NODE}/node2/meminfo": "MemTotal: 8 kB"}
-    lines = page(tmp_path, uniform(cores=4), **changes, **kinds, **memory, **{f"{CPU}/online": "0-2"})
+    lines = page(tmp_path, uniform(cores=4), **changes, **kinds, **memory, **there)
     assert ["core", "0"] in lines
     assert ["atom", "1-2"] in lines
     assert ["0", "0", "?", "0-2"] in lines, "memory of the node"
     assert ["2", "-", "8Ki", "none"] in lines, "memory without CPUs"
     assert ["0", "?", "?", "0-2"] in lines, "cache"
     assert ["Offline:", "CPUs", "3"] in lines
+    assert ["Isolated:", "CPUs", "1-2"] in lines
     text = " ".join(word for line in lines[lines.index(["ASSUMED"]) :] for word in line)
     assert f"- {CPU}/cpu0/cache and 2 more: no L3, and no L2 that cores share; such CPUs of a die share" in text
 
@@ -63,7 +65,7 @@ def test_document(tmp_path: Path) -> None:
     result = run("--sysfs", str(tmp_path), "-o", "json")
     assert result.exit_code == 0
     found = json.loads(result.stdout)
-    assert (found["cpus"], found["offline"], found["coreTypes"], found["assumptions"]) == (32, "", [], [])
+    assert [found[name] for name in ("cpus", "offline", "isolated", "coreTypes", "assumptions")] == [32, "", "", [], []]
     assert found["sockets"][1] == {
         "socket": 1,
         "numaNodes": [2, 3],

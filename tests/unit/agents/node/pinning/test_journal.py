@@ -142,6 +142,7 @@ def test_what_could_not_be_read_again_is_not_written(opened: Callable[[], Journa
         pytest.param('{"version": 1, "boot": "first"}', "no journal", id="without entries"),
         pytest.param('{"x":' + "[" * 100_000, "no journal", id="nested without end"),
         pytest.param('{"version": 2, "boot": "first", "entries": []}', "version 2, not 1", id="of a later agent"),
+        pytest.param('{"version": 2, "bootId": "first"}', "version 2, not 1; have an agent", id="of another layout"),
     ],
 )
 def test_what_is_no_journal_is_not_taken_for_an_empty_one(
@@ -150,7 +151,7 @@ def test_what_is_no_journal_is_not_taken_for_an_empty_one(
     opened().close()
     (tmp_path / "journal" / "pinning" / "journal.json").write_text(text)
     for _ in range(2):
-        with pytest.raises(JournalError, match=rf"journal\.json: .*{problem}.*; remove it and start again the pods"):
+        with pytest.raises(JournalError, match=rf"journal\.json: .*{problem}.* remove it and start again the pods"):
             opened()
 
 
