@@ -227,6 +227,10 @@ def fill(file: Path) -> None:
             pass
 
 
+def can_only_be_read(mounted: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(mounted)], check=True)
+
+
 async def test_with_a_full_disk_nothing_is_pinned_and_nothing_let_go(node: Stand, small_disk: Path) -> None:
     _, (early,) = await node.pod("early", "A")
     node.assign(early=1)
@@ -243,6 +247,23 @@ async def test_with_a_full_disk_nothing_is_pinned_and_nothing_let_go(node: Stand
     filler.unlink()
     on(late, ONE)
     node.condition("Pinned", "True", "2 pods assigned")
+
+
+async def test_what_was_pinned_before_a_disk_can_only_be_read_is_given_back(node: Stand, small_disk: Path) -> None:
+    _, (web,) = await node.pod("web", "A")
+    node.assign(web=1)
+    agent = node.agent(journal=small_disk)
+    on(web, OTHER)
+    agent.kill()
+    can_only_be_read(small_disk)
+    options = [f"--journal={small_disk}", f"--kubelet={node.directory / 'kubelet'}", f"--runtime={node.daemon.socket}"]
+    answer = restore(*options)
+    assert web.cpus == ALL, answer
+    assert answer.returncode != 0
+    assert "has its CPUs back, and stays in the journal: " in answer.stdout
+    assert "read-only file system; nothing is pinned without a journal" in answer.stdout
+    node.agent(journal=small_disk)
+    on(web, OTHER)  # it is in the journal still
 
 
 async def test_without_the_runtime_cgroups_are_written_and_found_by_name(node: Stand) -> None:

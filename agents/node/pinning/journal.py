@@ -2,12 +2,13 @@
 
 One file, which is replaced as a whole: written beside, synchronised, renamed, and the directory synchronised. So it is
 the old one or the new one at every moment, with a power cut as well. An entry is on disk before the cpuset is written;
-where it cannot be, as on a full disk, nothing is pinned.
+where it cannot be, as on a full disk, nothing is pinned that is not in it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import threading
@@ -106,7 +107,7 @@ class Journal:
         file = directory / _FILE
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            lock = _open_lock(directory / _LOCK)
         except OSError as error:
             raise JournalError(_told(directory, error)) from error
         try:
@@ -204,6 +205,16 @@ class Journal:
                 beside.unlink()
             raise JournalError(_told(file, error)) from error
         self._entries, self._marks = entries, marks
+
+
+def _open_lock(file: Path) -> int:
+    try:
+        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        # Of a disk that has failed: what was written down there before can be given back all the same.
+        return os.open(file, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _kept(entry: Entry, known: Entry | None) -> Entry:
