@@ -61,8 +61,8 @@ def test_round_trips_are_right_whatever_the_clock_says(
 ) -> None:
     eventually(lambda: report(plane, STEPPED), accept=lambda found: bool(peer(found)), what="a report")
     for seconds in (HOUR, -HOUR, DAY, 0, -DAY):
-        clock.step(seconds)
         rounds, writes = agent.metric("berth_probe_rounds_total"), agent.metric(WRITES, outcome="written")
+        clock.step(seconds)
         wanted = datetime.now(UTC) + timedelta(seconds=seconds)
         found = eventually(
             lambda: report(plane, STEPPED),
@@ -74,9 +74,10 @@ def test_round_trips_are_right_whatever_the_clock_says(
         assert said["lossPerMille"] < 1000
         apart = time_of(found) - datetime.fromisoformat(said["lastProbeTime"])
         assert timedelta() <= apart < timedelta(minutes=1), "ages are those of the samples"
-        wrote = agent.metric(WRITES, outcome="written") - writes
+        # A write is counted once the agent has the answer, and the report is there before.
+        wrote = eventually(lambda writes=writes: agent.metric(WRITES, outcome="written") - writes, what="one counted")  # type: ignore[misc]
         made = agent.metric("berth_probe_rounds_total") - rounds
-        assert 1 <= wrote <= 1 + made / 4, "a write in two seconds, of rounds of half a second"
+        assert wrote <= 1 + made / 4, "a write in two seconds, of rounds of half a second"
 
 
 def test_what_was_measured_before_a_suspension_is_not_reported_after_it(
