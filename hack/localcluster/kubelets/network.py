@@ -49,8 +49,11 @@ def used_networks() -> list[str]:
 def bridge_commands(home: Path, gateway: str) -> list[list[str]]:
     """Commands that make the bridge."""
     name = bridge(home)
+    # Else it has the least address of its links, and another once a link with a lesser one comes, or that one goes.
+    # Until nodes have found that out, half a minute later, they do not reach the API server.
+    number = int(key(home), 16).to_bytes(3, "big")
     return [
-        ["ip", "link", "add", name, "type", "bridge"],
+        ["ip", "link", "add", name, "address", f"02:00:00:{number.hex(':')}", "type", "bridge"],
         ["ip", "address", "add", f"{gateway}/{PREFIX}", "dev", name],
         ["ip", "link", "set", name, "up"],
     ]
