@@ -32,9 +32,7 @@ USER_HEADER: Final = "X-User"
 PATIENCE: Final = 20.0
 """Seconds after which a request has failed that nobody has answered."""
 PAUSE: Final = 0.1
-"""Seconds between attempts of a request, and between looks at what is ready."""
-LOOK_SECONDS: Final = 2.0
-"""Seconds that a look may take; then there is another one."""
+"""Seconds between attempts of a request, and before a watch that has ended is begun anew."""
 _TIMEOUT: Final = 10.0
 
 
@@ -56,43 +54,79 @@ class Answer(NamedTuple):
     sent: str = ""
     """name of a request that does harm twice; empty: it does none"""
     oldest: float = 0.0
-    """seconds since the pods were last looked at when an attempt began that failed; the most of all attempts"""
+    """seconds for which nothing had been heard of pods when an attempt began that failed; the most of all attempts"""
     unseen: str = ""
-    """why looks have failed since then"""
+    """why nothing was heard"""
+
+
+class _Event(msgspec.Struct):
+    """metav1.WatchEvent."""
+
+    type: str = ""
+    object: Any = None
 
 
 class Service:
-    """Pods that are ready, looked at again and again."""
+    """Pods that are ready, by a watch, as kube-proxy hears of them."""
 
     def __init__(self, cluster: LocalCluster, namespace: str, name: str) -> None:
-        """Look once."""
-        # kube-proxy hears by itself. Who asks must not wait for an answer that does not come, as on a busy machine.
-        self._api = Api(cluster.server, token=cluster.token, ca_file=cluster.ca_file, timeout=LOOK_SECONDS, retries=0)
+        """List them.
+
+        Raises:
+            ClusterError, OSError, ValueError: they could not be listed.
+        """
+        self._api = Api(cluster.server, token=cluster.token, ca_file=cluster.ca_file, timeout=_TIMEOUT)
         self._path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
         self._path += f"?labelSelector=kubernetes.io/service-name%3D{name}"
+        self._slices: dict[str, EndpointSlice] = {}
+        self._blind_since: float | None = None
         self.backends: tuple[Backend, ...] = ()
         """those now"""
-        self.looked = time.monotonic()
-        """when that was asked for, on the monotonic clock"""
         self.unseen = ""
-        """why looks have failed since then"""
-        self.look()
+        """why nothing is heard at the moment; empty: all is"""
+        self._list()
 
-    def look(self) -> None:
-        """Look; where the API server does not answer, all is as before."""
-        now = time.monotonic()
-        try:
-            items: list[Any] = self._api.request("GET", self._path)["items"]
-            self.backends = backends(msgspec.convert(items, list[EndpointSlice]))
-        except (ClusterError, OSError, ValueError) as error:
-            self.unseen = f"{time.monotonic() - now:.1f} s: {error!r}"
-            return
-        self.looked, self.unseen = now, ""
+    @property
+    def age(self) -> float:
+        """Seconds for which nothing has been heard; 0 while a watch tells of all that changes."""
+        return time.monotonic() - self._blind_since if self._blind_since is not None else 0.0
 
     def follow(self, stop: threading.Event) -> None:
-        """Look until `stop`."""
+        """Hear until `stop`, whatever comes in between."""
         while not stop.wait(PAUSE):
-            self.look()
+            self.hear()
+
+    def hear(self) -> None:
+        """List, and hear of changes until the watch ends; where the API server does not answer, all is as before."""
+        begun = time.monotonic()
+        try:
+            version = self._list()
+            for line in self._api.lines(f"{self._path}&watch=1&resourceVersion={version}"):
+                begun = time.monotonic()
+                self._take(line)
+            self._blind_since = begun
+        except (ClusterError, OSError, ValueError) as error:
+            self._blind_since = begun if self._blind_since is None else self._blind_since
+            self.unseen = f"{time.monotonic() - begun:.1f} s: {error!r}"
+
+    def _list(self) -> str:
+        """Take in what there is; returns its version."""
+        found = self._api.request("GET", self._path)
+        self._slices = {each.metadata.name: each for each in msgspec.convert(found["items"], list[EndpointSlice])}
+        self.backends = backends(self._slices.values())
+        self._blind_since, self.unseen = None, ""
+        return str(found["metadata"]["resourceVersion"])
+
+    def _take(self, line: bytes) -> None:
+        """Take in a change."""
+        event = msgspec.json.decode(line, type=_Event)
+        if event.type == "ERROR":
+            raise ClusterError(f"the watch ended: {line.decode(errors='replace').strip()}")
+        found = msgspec.convert(event.object, EndpointSlice)
+        self._slices.pop(found.metadata.name, None)
+        if event.type != "DELETED":
+            self._slices[found.metadata.name] = found
+        self.backends = backends(self._slices.values())
 
 
 def ask(service: Service, user: str = "", method: str = "GET") -> Answer:
@@ -100,7 +134,7 @@ def ask(service: Service, user: str = "", method: str = "GET") -> Answer:
     begun, failures, oldest, unseen = time.time(), list[str](), 0.0, ""
     sent = "" if method == "GET" else secrets.token_hex(8)
     while time.time() < begun + PATIENCE:
-        age = time.monotonic() - service.looked
+        age = service.age
         if service.backends:
             backend = random.choice(service.backends)
             try:

@@ -8,6 +8,7 @@ import json
 import ssl
 import time
 import urllib.parse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class Api:
             timeout: seconds that a request may take.
             retries: how often a request is sent again after "too many requests".
         """
+        self._server, self._token, self._ca_file = server, token, ca_file
         parts = urllib.parse.urlsplit(server)
         self._address = (parts.hostname or "", parts.port or 443)
         self._context: ssl.SSLContext | None = None
@@ -105,6 +107,31 @@ class Api:
                 message = json.loads(content).get("message", message)
             raise ApiError(status, f"{method} {path}: {status} {message}")
         return json.loads(content) if content else None
+
+    def lines(self, path: str) -> Iterator[bytes]:
+        """Yield what a GET is answered with, line by line as it comes, however long that takes: a watch.
+
+        It has a connection of its own, which ends with the answer, or once nobody takes lines any more.
+
+        Raises:
+            ApiError: the status is 400 or higher.
+            OSError: the server cannot be reached, does not begin to answer in time, or broke the connection.
+        """
+        client = Api(self._server, token=self._token, ca_file=self._ca_file, timeout=self._timeout)
+        try:
+            connection = client._connect()
+            connection.connect()
+            channel = connection.sock
+            connection.request("GET", path, headers=client._headers)
+            answer = connection.getresponse()
+            if answer.status >= http.HTTPStatus.BAD_REQUEST:
+                raise ApiError(answer.status, f"GET {path}: {answer.status} {answer.read().decode(errors='replace')}")
+            channel.settimeout(None)
+            yield from answer
+        except http.client.HTTPException as error:
+            raise ConnectionError(f"GET {path}: {error!r}") from error
+        finally:
+            client.close()
 
     def healthy(self, path: str) -> bool:
         """Whether a GET of *path* succeeds right now."""

@@ -146,9 +146,11 @@ class Application:
 
     def settled(self) -> list[str]:
         """Where its pods are, once as many as there should be are there and nothing is on its way; else nothing."""
-        status, nodes = self.status(), self.nodes()
-        rest = status.surge is None and all(move.outcome in ENDED for move in status.moves)
-        return nodes if rest and len(nodes) == self.replicas() else []
+        # A move may begin between one look and the next; it is in the status first.
+        before, nodes, replicas, after = self.status(), self.nodes(), self.replicas(), self.status()
+        rest = after.surge is None and all(move.outcome in ENDED for move in after.moves)
+        same = (before.surge, before.moves) == (after.surge, after.moves)
+        return nodes if rest and same and len(nodes) == replicas else []
 
     def wait_settled(self, accept: Callable[[list[str]], bool], *, timeout: float = 180.0) -> list[str]:
         """Wait until they are where they should be; where that is."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.server
 import json
+import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, ClassVar
 
 import pytest
@@ -145,3 +147,38 @@ def test_healthy(url: str, status: int, healthy: bool) -> None:
 def test_an_unreachable_server_is_not_healthy(url: str) -> None:
     # A port that nobody listens on: below the range of anything here, reserved for the discard service.
     assert not Api("http://127.0.0.1:9", timeout=2).healthy("/healthz")
+
+
+def test_lines_of_an_answer_come_one_by_one_on_a_connection_of_their_own(url: str) -> None:
+    script(OK, (200, {}, b'{"a": 1}\n{"a": 2}\n'), OK)
+    api = Api(url, token="secret")
+    api.request("GET", "/")
+    assert list(api.lines("/things?watch=1")) == [b'{"a": 1}\n', b'{"a": 2}\n']
+    api.request("GET", "/")
+    first, watch, last = Scripted.requests
+    assert (watch["line"], watch["authorization"]) == ("GET /things?watch=1", "Bearer secret")
+    assert (first["client"], last["client"] == watch["client"]) == (last["client"], False)
+
+
+def test_lines_that_are_refused_are_an_error_and_those_that_are_cut_an_os_error(url: str) -> None:
+    script((410, {}, b"too old"), (0, {}, b""))
+    with pytest.raises(ApiError, match="GET /things: 410 too old") as caught:
+        next(Api(url).lines("/things"))
+    assert caught.value.status == 410
+    with pytest.raises(OSError, match=r".+"):
+        next(Api(url).lines("/things"))
+
+
+def test_a_line_may_be_awaited_for_longer_than_the_beginning_of_the_answer() -> None:
+    """Nothing changes for hours, say."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        lines = Api(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=0.5).lines("/things")
+        with ThreadPoolExecutor() as pool:
+            first = pool.submit(next, lines)
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                assert wait([first], timeout=1.0).not_done
+                connection.sendall(b"a change\n")
+                assert first.result(60) == b"a change\n"
+        lines.close()  # type: ignore[attr-defined]
