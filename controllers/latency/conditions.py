@@ -219,8 +219,9 @@ def _what_for(facts: Facts) -> str:
     """What a move waits for that may begin as far as their number goes."""
     view = facts.view
     cool = cool_at(facts.status, facts.spec) if facts.status.search is None else None  # rounds know none
-    if not has_room(facts.status, facts.spec, view):
-        return f"it waits while there are {counted(len(view.pods), 'pod')} where {view.replicas} should be"
+    if not has_room(facts.status, view):
+        many = max(len(view.pods), view.asked)
+        return f"it waits while there are {counted(many, 'pod')}, or to come, where {view.replicas} should be"
     if cool is not None and cool > facts.now:
         return f"it waits for moves.coolDownSeconds, until {format_timestamp(cool)}"
     if facts.status.search is not None:

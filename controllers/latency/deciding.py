@@ -241,6 +241,7 @@ class Deciding:
             candidates=self._candidates.like(staying[0]) if staying and users else (),
             active=active,
             settles=timedelta(seconds=_settles(deployment)),
+            asked=replicas,
             refused=(self._refusal(deployment) or deployment.refused) if deployment is not None else "",
         )
 

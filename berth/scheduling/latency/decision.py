@@ -80,7 +80,7 @@ def decide(
     if isinstance(found, Steer) and not moves.open_moves(status):
         actions.append(found)
     wish = found if isinstance(found, Wish) else None
-    if wish is not None and has_room(status, spec, view):
+    if wish is not None and has_room(status, view):
         status, created, later = begin(status, spec, wish, now)
         actions += created
         times += later
@@ -88,11 +88,15 @@ def decide(
     return Decision(status, tuple(actions), wish, min(later_times, default=None))
 
 
-def has_room(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View) -> bool:
-    """Return whether one more pod may be created beyond those that should be: all of them count, whoever made them."""
-    nodes = {pod.node for pod in view.pods}
-    coming = sum(move.target_node not in nodes for move in moves.open_moves(status))
-    return len(view.pods) + coming < view.replicas + spec.moves.max_concurrent
+def has_room(status: LatencyPolicyStatus, view: View) -> bool:
+    """Return whether one more pod may be created: there are none, and come none, but those of moves that go on.
+
+    Another would be the one that is asked for from then on, on whatever node it is: no other would come for the move.
+    The workload makes one for a pod that was evicted, until it is told that there are to be fewer.
+    """
+    nodes, going = {pod.node for pod in view.pods}, moves.open_moves(status)
+    coming = sum(move.target_node not in nodes for move in going)
+    return max(len(view.pods) + coming, view.asked) <= view.replicas + len(going)
 
 
 def begin(

@@ -92,7 +92,7 @@ def decide(
     times += [min(each.last_seen_time for each in associations) + expiry + _SECOND] if associations else []
     times += [sizing.shrinks_at(status.fewer_time, spec)] if status.fewer_time else []
     times += [known.rejected_until for known in status.nodes if known.rejected_until is not None]
-    if wish is not None and has_room(status, spec, view):
+    if wish is not None and has_room(status, view):
         status, created, later = begin(status, spec, wish, now)
         actions, times = [*actions, *created], [*times, *later]
     look_again = min((time for time in times if time > now), default=None)

@@ -44,6 +44,8 @@ class View(NamedTuple):
     """whether users were heard of lately"""
     settles: timedelta = timedelta()
     """how long a new pod has to be ready before the one that it replaces goes"""
+    asked: int = 0
+    """how many the workload asks for now, with those of moves: what there are fewer comes yet, wherever it may"""
     refused: str = ""
     """why the workload gets no further pods, as by a ResourceQuota; empty: it gets them"""
 

@@ -60,12 +60,12 @@ def decide(status: LatencyPolicyStatus, spec: LatencyPolicySpec, view: View, now
     status = status.model_copy(update={"search": search})
     due, times = round_at(search), moves.look_at(status, view.settles)
     # A round that cannot begin a move yet is held as soon as it can; without users none is.
-    able = moves.may_begin(status, spec, now) is not None and has_room(status, spec, view)
+    able = moves.may_begin(status, spec, now) is not None and has_room(status, view)
     held = due <= now and able and bool(view.candidates)
     wish: Wish | None = None
     for each in _wishes(status, search, spec, view, now):
         wish = wish or each
-        if not held or not has_room(status, spec, view):
+        if not held or not has_room(status, view):
             break
         status, created, later = begin(status, spec, each, now)
         times += later

@@ -34,7 +34,14 @@ def facts(**fields: Any) -> Facts:
     nodes = fields.pop("nodes", (known("a", 20, NodeState.SOFT_VALID),))
     moves = fields.pop("moves", ())
     pods = fields.pop("pods", PODS)
-    view = View(pods, fields.pop("replicas", 1), ("a", "b"), ("b",), refused=fields.pop("refused", ""))
+    view = View(
+        pods,
+        fields.pop("replicas", 1),
+        ("a", "b"),
+        ("b",),
+        asked=fields.pop("asked", 0),
+        refused=fields.pop("refused", ""),
+    )
     users = fields.pop("users", True)
     given = {name: fields.pop(name, None) for name in ("surge", "search")}
     status = LatencyPolicyStatus(nodes=nodes, moves=moves, **given)
@@ -171,8 +178,13 @@ HELD = Obstacle("Autoscaled", "somebody else scales it")
         ),
         pytest.param(
             facts(nodes=FAR, wish=WISH, pods=(*PODS, Pod("web-2", "", ready=False))),
-            "it waits while there are 2 pods where 1 should be",
+            "it waits while there are 2 pods, or to come, where 1 should be",
             id="a pod too many, as of a rollout",
+        ),
+        pytest.param(
+            facts(nodes=FAR, wish=WISH, asked=2),
+            "it waits while there are 2 pods, or to come, where 1 should be",
+            id="one is to come for a pod that was evicted",
         ),
         pytest.param(
             facts(nodes=FAR, wish=WISH, moves=(move(Outcome.CONFIRMED, -60),)), "it is about to begin", id="nothing"

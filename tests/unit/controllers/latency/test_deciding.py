@@ -21,6 +21,7 @@ from berth.api.latencypolicy import (
     Move,
     Objective,
     Outcome,
+    Surge,
 )
 from berth.kube.objects import ObjectMeta, PodCondition
 from berth.scheduling.cache.cache import Cache
@@ -391,3 +392,9 @@ async def test_one_of_few_who_comes_from_two_networks_in_turn_does_not_keep_pods
         room.policy = room.policy.model_copy(update={"status": found.status})
         moved += [at for action in found.actions if isinstance(action, Create)]
     assert len(moved) == 1
+
+
+async def test_what_the_workload_asks_for_is_seen_beside_what_there_should_be() -> None:
+    room = Room(status=LatencyPolicyStatus(surge=Surge(replicas=1, previous=1, wanted=2, seen=True)))
+    found = await room.choose(replicas=2)
+    assert (found.view.replicas, found.view.asked) == (1, 2)
