@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from berth.api.labels import membership
 from berth.cli.figures import group_figures, price_fields
 from berth.kube.objects import Pod
 from berth.network.costs import NO_COSTS, NetworkCosts, Place
@@ -130,6 +131,12 @@ def _unplaced(item: Unplaced, inputs: Inputs) -> dict[str, Any]:
     return {**_identity(item.pod, inputs), "reason": item.reason, "message": item.message}
 
 
+def _group_of(pod: Pod) -> GroupKey | None:
+    """The AppGroup that a pod's label names."""
+    place = membership(pod.metadata.labels)
+    return GroupKey(pod.metadata.namespace, place.appgroup) if place is not None else None
+
+
 class _GroupReader:
     """What became of AppGroups."""
 
@@ -137,6 +144,8 @@ class _GroupReader:
         self._simulation, self._places = simulation, places
         self._sites: dict[str, Sites] = {}
         self._terms: dict[GroupKey, dict[str, Counter[str]]] = {}
+        # Members are pods that are placed or may be; the cache leaves those with scheduling gates out.
+        self._unplaced = Counter(_group_of(item.pod) for item in simulation.unplaced)
         for decision in (item.decision for item in simulation.placed):
             if decision.group is not None and decision.scale is Scale.COST:
                 by_strategy = self._terms.setdefault(decision.group, {})
@@ -150,7 +159,7 @@ class _GroupReader:
         document: dict[str, Any] = {
             "namespace": key.namespace,
             "name": key.name,
-            "pods": len(members),
+            "pods": sum(1 for member in members if member.node) + self._unplaced[key],
             "placed": sum(1 for member in members if member.node),
             "nodes": nodes,
         }

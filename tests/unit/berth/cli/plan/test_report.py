@@ -35,6 +35,15 @@ def test_a_group_is_reported_with_the_costs_of_its_own_profile() -> None:
     assert document["appGroups"][0]["network"]["topology"] == "default/other"
 
 
+def test_a_group_counts_members_that_are_not_placed_whatever_keeps_them() -> None:
+    gated = plans.pod("g", group="shop", workload="back", schedulingGates=[{"name": "example.com/quota"}])
+    large = plans.pod("l", group="shop", workload="back", cpu="64")
+    document = plans.made(*ZONES, COSTS, PAIR, *members(), gated, large, plans.pod("alone", cpu="64"))
+    [group] = document["appGroups"]
+    assert {item["name"] for item in document["notPlaced"]} == {"g", "l", "alone"}
+    assert (group["placed"], group["pods"]) == (2, 4)
+
+
 REPLICATED = plans.appgroup("shop", {"front": ["back"], "back": []}, members=4)
 
 
