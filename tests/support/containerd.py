@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from agents.node.pinning.cgroup_paths import Driver
+from hack.harness.cluster import eventually
 from hack.localcluster import processes
 from hack.localcluster.kubelets import cgroups, images, packages
 from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
@@ -87,6 +88,7 @@ def give_image(running: RunningRuntime) -> None:
     while subprocess.run([*command, "images", "import", str(archive)], capture_output=True, check=False).returncode:
         assert time.monotonic() < deadline, running.log()
         time.sleep(0.1)
+    eventually(lambda: asyncio.run(running.has_image(PAUSE_IMAGE)), timeout=60, what=f"image {PAUSE_IMAGE}")
 
 
 def _pause() -> list[Path]:

@@ -20,11 +20,10 @@ from hack.localcluster import processes
 from hack.localcluster.kubelets import cgroups, images, packages, remains
 from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
 from hack.localcluster.paths import tools_cache
-from tests.support.running_runtime import MESSAGES, RunningRuntime
+from tests.support.running_runtime import IMAGES, MESSAGES, RunningRuntime
 
 PATIENCE = 300.0
 """Seconds until it serves: a virtual machine is slow."""
-_IMAGES = "/runtime.v1.ImageService"
 
 
 def configuration(running: RunningRuntime, found: Programs, network: Path) -> str:
@@ -162,4 +161,4 @@ async def pull(running: RunningRuntime, image: str) -> None:
     """Take an image from the archive."""
     request = MESSAGES("PullImageRequest")()
     request.image.image = image
-    await running.call("PullImage", request, "Empty", service=_IMAGES)
+    await running.call("PullImage", request, "Empty", service=IMAGES)

@@ -85,13 +85,15 @@ class Rule:
     retry_after: int | None = None
     """Retry-After header of the same, seconds"""
     hits: int = 0
-    """requests that it met so far"""
+    """requests that it met so far; of those that are forwarded under it, those that the API server has answered"""
+    taken: int = 0
+    """requests that it met, answered or not"""
     released: asyncio.Event = field(default_factory=asyncio.Event)
     """set when held requests may go on"""
 
     def matches(self, method: str, path: str, body: bytes) -> bool:
         """Whether it meets this request."""
-        left = self.times is None or self.hits < self.times
+        left = self.times is None or self.taken < self.times
         if not left or method != self.method or not re.fullmatch(self.path, path):
             return False
         return not self.body or re.search(self.body.encode(), body, re.DOTALL) is not None
@@ -218,8 +220,13 @@ class FaultProxy:
         rule = next((rule for rule in self._rules if rule.matches(request.method, request.path, body)), None)
         if rule is None:
             return await self._forward(request, body, None)
-        rule.hits += 1
+        rule.taken += 1
         fault = rule.fault
+        # Who waits for a hit kills the client, say, and with it what is not forwarded yet.
+        answered = fault in (Fault.ANSWER_AFTER, Fault.RESET_AFTER, Fault.HANG_AFTER)
+        if answered:
+            await self._forward(request, body, fault)
+        rule.hits += 1
         if fault is Fault.SILENCE:
             return await self._forward(request, body, fault)
         if fault is Fault.HOLD:
@@ -227,8 +234,6 @@ class FaultProxy:
             return await self._forward(request, body, fault)
         if fault in (Fault.ANSWER, Fault.RESET, Fault.HANG):
             self._note(request, body, fault, 0)
-        else:
-            await self._forward(request, body, fault)
         if fault in (Fault.ANSWER, Fault.ANSWER_AFTER):
             return _refusal(rule)
         if fault in (Fault.HANG, Fault.HANG_AFTER):

@@ -13,6 +13,7 @@ from agents.node.pinning.cri import LABEL_CONTAINER, LABEL_POD_UID
 from agents.node.pinning.cri_messages import MAP, SERVICE, Messages
 from hack.localcluster.kubelets.configuration import PAUSE_IMAGE
 
+IMAGES = "/runtime.v1.ImageService"
 _NODE = 2
 """NamespaceMode NODE: no network plug-in is needed."""
 _CONTAINER = 1
@@ -60,6 +61,9 @@ MESSAGES = Messages(
         "ListedContainer": {"id": (1, "string")},
         "ListedContainers": {"containers": (1, "ListedContainer list")},
         "PullImageRequest": {"image": (1, "ImageSpec")},
+        "ImageStatusRequest": {"image": (1, "ImageSpec")},
+        "Image": {"id": (1, "string")},
+        "ImageStatusResponse": {"image": (1, "Image")},
         "Empty": {},
     }
 )
@@ -128,6 +132,12 @@ class RunningRuntime:
         """Return the IDs of all containers, and so of those that have ended."""
         answer = await self.call("ListContainers", MESSAGES("Empty")(), "ListedContainers")
         return frozenset(each.id for each in answer.containers)
+
+    async def has_image(self, image: str) -> bool:
+        """Whether containers may be of an image: containerd imports one a moment before its CRI part hears of that."""
+        request = MESSAGES("ImageStatusRequest")()
+        request.image.image = image
+        return bool((await self.call("ImageStatus", request, "ImageStatusResponse", service=IMAGES)).image.id)
 
     def pod(self, uid: str) -> PurePosixPath:
         """Where the cgroup of a pod is below a hierarchy."""
