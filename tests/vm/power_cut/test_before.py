@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 from agents.node.pinning.cgroup_paths import Driver
@@ -29,7 +30,7 @@ async def test_containers_of_a_runtime_are_pinned_when_the_power_goes(virtual_ma
     DISK.mkdir()
     running = runtime()
     launch(running, DISK / "root")
-    give_image(running)
+    await asyncio.to_thread(give_image, running)
     containers = await start(running)
     # The image has been on a node for longer than the kernel keeps it in memory alone.
     os.sync()
