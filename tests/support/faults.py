@@ -223,8 +223,7 @@ class FaultProxy:
         rule.taken += 1
         fault = rule.fault
         # Who waits for a hit kills the client, say, and with it what is not forwarded yet.
-        answered = fault in (Fault.ANSWER_AFTER, Fault.RESET_AFTER, Fault.HANG_AFTER)
-        if answered:
+        if fault in (Fault.ANSWER_AFTER, Fault.RESET_AFTER, Fault.HANG_AFTER):
             await self._forward(request, body, fault)
         rule.hits += 1
         if fault is Fault.SILENCE:

@@ -286,11 +286,11 @@ def _collect(document: Document, documents: list[Document], problems: list[Input
     items = data.get("items") or []
     for number, item in enumerate(items):
         items[number] = None  # a large List need not be in memory twice
-        if isinstance(item, dict) and kind:
-            # Typed lists, as the API server sends them, state the kind only once.
-            item = {"apiVersion": data["apiVersion"], "kind": kind, **item}  # noqa: PLW2901
+        # Typed lists, as the API server sends them, state the kind only once.
+        typed = isinstance(item, dict) and kind
+        found = {"apiVersion": data["apiVersion"], "kind": kind, **item} if typed else item
         at = (*document.at, "items", number)
-        _collect(Document(document.source, document.number, item, at, document._text), documents, problems)
+        _collect(Document(document.source, document.number, found, at, document._text), documents, problems)
 
 
 _REMEDY = "every object states both, such as apiVersion: apps/v1 and kind: Deployment"
